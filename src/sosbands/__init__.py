@@ -1,0 +1,1 @@
+"""Prediction intervals that are honest about skewed noise."""
