@@ -1,0 +1,37 @@
+"""Every named error and warning of the package."""
+
+
+class SosbandsError(Exception):
+    """Base class of the package's own errors."""
+
+
+class NotPositiveSemidefiniteError(SosbandsError, ValueError):
+    """A kernel matrix has a significantly negative eigenvalue."""
+
+
+class InfeasibleProblemError(SosbandsError, ValueError):
+    """A learning point has a zero feature vector, so no band can reach its residual."""
+
+
+class SymmetricLimitError(SosbandsError, ValueError):
+    """An infinite symmetry penalty was asked for with different lengthscales below and above."""
+
+
+class ScaleError(SosbandsError, ValueError):
+    """Residuals and penalties differ by so many orders of magnitude that double precision cannot hold both."""
+
+
+class SosbandsWarning(UserWarning):
+    """Base class of the package's own warnings."""
+
+
+class NotCertifiedWarning(SosbandsWarning):
+    """A solve ended without reaching the duality gap that was asked for."""
+
+
+class ZeroResidualsWarning(SosbandsWarning):
+    """All residuals are zero, so the learnt bands have no width."""
+
+
+class LowRankWarning(SosbandsWarning):
+    """The low-rank features miss more than half of the kernel at some learning point."""

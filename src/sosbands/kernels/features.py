@@ -1,0 +1,143 @@
+"""Finite features of a kernel: ``K = V'V`` on the learning points and ``Phi(x)`` everywhere."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from sosbands._types import AnyArray, Array, IntArray
+from sosbands.exceptions import InfeasibleProblemError, LowRankWarning
+from sosbands.kernels.pivoted_cholesky import check_remainder, dense_pivoted_cholesky, greedy_pivoted_cholesky
+from sosbands.kernels.resolve import Kernel, PrecomputedKernel
+from sosbands.kernels.stationary import StationaryKernel
+
+DENSE_ROWS = 4000  # up to here the full matrix (128 MB) is formed and factorised by LAPACK
+Rank = str | int | float
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFeatures:
+    """Features ``Phi(x) = L^-1 k_P(x)`` on pivots P, with ``Phi(X_i)`` = column i of `V`.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Called as ``kernel(X, Y)``.
+    V : ndarray of shape (p, n)
+        Features of the learning points; ``V'V`` is the kernel matrix, or its Nystrom projection on the pivots.
+    L : ndarray of shape (p, p)
+        Lower Cholesky factor of the kernel matrix of the pivots.
+    landmarks : array
+        The pivot points (for a precomputed kernel their positions).
+    trace_left_out : float
+        ``1 - tr(V'V)/tr(K)``.
+    smallest_ratio : float
+        ``min_i (V'V)_ii / K_ii`` over the learning points.
+    """
+
+    kernel: Kernel
+    V: Array
+    L: Array
+    landmarks: AnyArray
+    trace_left_out: float
+    smallest_ratio: float
+
+    @property
+    def rank(self) -> int:
+        """Number p of features."""
+        return len(self.V)
+
+    def transform(self, X: Any) -> Array:
+        """Features of new points, shape (p, len(X)). A precomputed kernel takes rows of cross-kernel values."""
+        return solve_triangular(self.L, self.kernel(X, self.landmarks).T, lower=True, check_finite=False)
+
+
+def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelFeatures:
+    """Pivoted Cholesky features of the learning points.
+
+    Parameters
+    ----------
+    X : array of shape (n, ...)
+        Learning points; for a precomputed kernel the kernel matrix (n, n).
+    kernel : Kernel
+        See :mod:`sosbands.kernels.resolve`.
+    rank : "exact", int or float
+        "exact" runs to machine precision; an int is the largest number of features; a float in (0, 1)
+        the relative trace that may be left out.
+    """
+    max_rank, trace_tol = _parse_rank(rank, len(X))
+    diag = _checked_diag(kernel, X)
+    precomputed = isinstance(kernel, PrecomputedKernel)
+    eps = np.finfo(X.dtype).eps if precomputed and X.dtype.kind == "f" else np.finfo(float).eps
+    floor = float(len(X) * eps * diag.max())
+    if len(X) <= DENSE_ROWS or precomputed:
+        K = np.asarray(X, dtype=float) if precomputed else kernel(X, X)
+        V, pivots = dense_pivoted_cholesky(K, floor)
+        keep = _smallest_rank(V, diag, max_rank, trace_tol)
+        check_remainder(None if isinstance(kernel, StationaryKernel) else K, diag, V, floor)
+        V, pivots = np.ascontiguousarray(V[:keep]), pivots[:keep]
+    else:
+        V, pivots = greedy_pivoted_cholesky(
+            lambda i: kernel(X, X[i : i + 1])[:, 0],
+            diag,
+            floor=floor,
+            trace_left=trace_tol * diag.sum(),
+            max_rank=max_rank,
+        )
+        check_remainder(None, diag, V, floor)
+    return _assemble(X, kernel, V, pivots, diag)
+
+
+def _assemble(X: AnyArray, kernel: Kernel, V: Array, pivots: IntArray, diag: Array) -> KernelFeatures:
+    landmarks = pivots if isinstance(kernel, PrecomputedKernel) else X[pivots]
+    kept = np.einsum("ij,ij->j", V, V)
+    ratio = float((kept[diag > 0] / diag[diag > 0]).min(initial=1.0))
+    if ratio < 0.5:
+        warnings.warn(
+            f"the {len(V)} features keep only {ratio:.2g} of the kernel at some learning point: raise `rank`",
+            LowRankWarning,
+            stacklevel=4,
+        )
+    left_out = max(0.0, float(1.0 - kept.sum() / diag.sum()))
+    return KernelFeatures(kernel, V, V[:, pivots].T.copy(), landmarks, left_out, ratio)
+
+
+def _smallest_rank(V: Array, diag: Array, max_rank: int, trace_tol: float) -> int:
+    """Fewest rows of V that leave out at most `trace_tol` of the trace, and at most `max_rank`."""
+    if trace_tol == 0:
+        return min(len(V), max_rank)
+    left = diag.sum() - np.cumsum(np.einsum("ij,ij->i", V, V))
+    enough = np.flatnonzero(left <= trace_tol * diag.sum())
+    return min(int(enough[0]) + 1 if enough.size else len(V), max_rank)
+
+
+def _parse_rank(rank: Any, n: int) -> tuple[int, float]:
+    """(largest rank, relative trace that may be left out)."""
+    if isinstance(rank, str) and rank == "exact":
+        return n, 0.0
+    if isinstance(rank, (int, np.integer)) and not isinstance(rank, bool) and rank >= 1:
+        return min(int(rank), n), 0.0
+    if isinstance(rank, (float, np.floating)) and 0 < rank < 1:
+        return n, float(rank)
+    raise ValueError(f"rank={rank!r}: expected 'auto', 'exact', an int >= 1 or a float in (0, 1)")
+
+
+def _checked_diag(kernel: Kernel, X: AnyArray) -> Array:
+    """Diagonal of K, which must be finite, non-negative and equal to what ``kernel(X, X)`` has on it."""
+    diag = np.asarray(kernel.diag(X), dtype=float)
+    if not np.all(np.isfinite(diag)):
+        raise ValueError("kernel: k(x, x) must be finite for every learning point")
+    if diag.max() <= 0:
+        raise InfeasibleProblemError("kernel: k(x, x) is not positive at any learning point, so every band is zero")
+    if not isinstance(kernel, PrecomputedKernel):
+        few = X[:8]
+        if not np.allclose(np.diag(kernel(few, few)), diag[:8], rtol=1e-8):
+            raise ValueError(
+                "kernel: k(x, x) differs between kernel(X, X) and kernel.diag(X); a noise term such as WhiteKernel "
+                "has no features at new points, so remove it"
+            )
+    return diag

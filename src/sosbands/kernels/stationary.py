@@ -1,0 +1,71 @@
+"""Stationary kernels: functions of the distance between points, measured in lengthscales."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from sosbands._types import Array
+
+
+def _matern52(s: Array) -> Array:
+    t = np.sqrt(5.0) * s
+    return (1.0 + t + t**2 / 3.0) * np.exp(-t)
+
+
+def _matern32(s: Array) -> Array:
+    t = np.sqrt(3.0) * s
+    return (1.0 + t) * np.exp(-t)
+
+
+def _matern12(s: Array) -> Array:
+    return np.exp(-s)
+
+
+def _gaussian(s: Array) -> Array:
+    return np.exp(-0.5 * s**2)
+
+
+PROFILES: dict[str, Callable[[Array], Array]] = {
+    "matern52": _matern52,
+    "matern32": _matern32,
+    "matern12": _matern12,
+    "gaussian": _gaussian,
+}
+
+
+@dataclass(frozen=True)
+class StationaryKernel:
+    """A unit-variance kernel ``k(x, y) = profile(||(x - y) / lengthscale||)``.
+
+    Parameters
+    ----------
+    name : {"matern52", "matern32", "matern12", "gaussian"}
+        The profile.
+    lengthscale : tuple of float
+        One entry (isotropic) or one per feature.
+    """
+
+    name: str
+    lengthscale: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if self.name not in PROFILES:
+            raise ValueError(f"kernel={self.name!r} is not known: expected one of {sorted(PROFILES)}")
+        ell = np.asarray(self.lengthscale, dtype=float)
+        if ell.ndim != 1 or ell.size == 0 or not np.all(np.isfinite(ell) & (ell > 0)):
+            raise ValueError(f"lengthscale={self.lengthscale!r}: expected finite numbers > 0")
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Kernel matrix of shape ``(len(X), len(Y))``."""
+        ell = np.asarray(self.lengthscale)
+        if ell.size not in (1, X.shape[1]):
+            raise ValueError(f"lengthscale has {ell.size} entries: expected 1 or {X.shape[1]} (the features of X)")
+        return PROFILES[self.name](cdist(X / ell, Y / ell))
+
+    def diag(self, X: Array) -> Array:
+        """Return ``k(x, x) = 1`` for every row."""
+        return np.ones(len(X))

@@ -1,0 +1,100 @@
+"""From any dual point to a feasible primal point, and the gap between the two values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sosbands._types import Array
+from sosbands.problems.operators import PrimalSide
+from sosbands.problems.side import SideTerm
+
+Sides = tuple[PrimalSide, ...]
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A proof of quality: ``dual_value <= optimum <= primal_value``.
+
+    Attributes
+    ----------
+    dual_value, primal_value : float
+        Both of the whole objective (both sides added).
+    gap : float
+        ``(primal_value - dual_value) / primal_value``; +inf if no feasible point was found.
+    violation : float
+        Largest ``r_i - f(X_i)`` of `sides`, at least 0, relative to the root mean square of the residuals.
+    sides : tuple of PrimalSide
+        The feasible operators that attain `primal_value` (the recovered ones if none is feasible).
+    """
+
+    dual_value: float
+    primal_value: float
+    gap: float
+    violation: float
+    sides: Sides
+
+
+def certify(
+    terms: Sequence[SideTerm],
+    targets: Sequence[Array],
+    sides: Sides,
+    dual_value: float,
+    objective: Callable[[Sides], float],
+) -> Certificate:
+    """Best of the feasible points near the recovered `sides`, with its gap to `dual_value`.
+
+    Side s must satisfy ``f_s(X_i) >= targets[s][i]``. The candidates are scalings (the smallest feasible
+    factor, common or per side) and shifts ``A + s C`` with C the identity or cc', cc' nearly constant
+    (the smallest feasible s, common or per side).
+    """
+    best, best_value = sides, np.inf
+    for candidate in _feasible(terms, targets, sides):
+        value = objective(candidate)
+        if value < best_value:
+            best, best_value = candidate, value
+    rms = float(np.sqrt(np.mean(np.concatenate(targets) ** 2))) or 1.0
+    violation = max(float(np.max(r - side.f, initial=0.0)) for r, side in zip(targets, best, strict=True)) / rms
+    gap = (best_value - dual_value) / max(best_value, TINY) if np.isfinite(best_value) else np.inf
+    if best_value == 0.0:
+        gap = 0.0 if dual_value == 0.0 else np.inf
+    return Certificate(dual_value, best_value, float(gap), violation, best)
+
+
+def _feasible(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides) -> Iterator[Sides]:
+    """Candidates, each feasible by construction."""
+    scales = [smallest_factor(r, side.f) for r, side in zip(targets, sides, strict=True)]
+    for chosen in _common_and_own(scales):
+        yield tuple(side.scaled(t) for side, t in zip(sides, chosen, strict=True))
+    missing = [np.maximum(r - side.f, 0.0) for r, side in zip(targets, sides, strict=True)]
+    shifts = [smallest_factor(r, term.identity_values) for r, term in zip(missing, terms, strict=True)]
+    for chosen in _common_and_own(shifts):
+        yield tuple(
+            side.plus_identity(s, term.identity_values) for side, term, s in zip(sides, terms, chosen, strict=True)
+        )
+    constants = [term.constant for term in terms]
+    known = [c for c in constants if c is not None]
+    if len(known) == len(constants):
+        shifts = [smallest_factor(r, values) for r, (_, values) in zip(missing, known, strict=True)]
+        for chosen in _common_and_own(shifts):
+            yield tuple(side.plus_square(s, *c) for side, c, s in zip(sides, known, chosen, strict=True))
+
+
+def _common_and_own(factors: list[float]) -> list[list[float]]:
+    """The largest factor for all sides, and each side's own; only finite ones."""
+    if not np.all(np.isfinite(factors)):
+        return []
+    common = [max(factors)] * len(factors)
+    return [common] if common == factors else [common, factors]
+
+
+def smallest_factor(r: Array, values: Array) -> float:
+    """Smallest ``t >= 0`` with ``t values_i >= r_i`` for all i; +inf if there is none."""
+    positive = r > 0
+    if not positive.any():
+        return 0.0
+    with np.errstate(divide="ignore", over="ignore"):
+        return float(np.max(r[positive] / values[positive]))

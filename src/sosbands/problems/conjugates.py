@@ -1,0 +1,82 @@
+"""Regularisers of the operators, their Fenchel conjugates and the conjugates' derivatives.
+
+``conjugate(M) -> (value, gradient)``: the gradient is the primal point. No input is written to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sosbands._types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class PositivePart:
+    """Eigenpairs of ``M - lam1 I`` in descending order; the first `rank` eigenvalues are positive."""
+
+    w: Array
+    U: Array
+    rank: int
+    lam2: float
+
+    @property
+    def value(self) -> float:
+        """``Omega*(M) = ||[M - lam1 I]_+||_F^2 / (4 lam2)``."""
+        return float(np.square(self.w[: self.rank]).sum() / (4 * self.lam2))
+
+    @property
+    def factor(self) -> Array:
+        """B with ``B B' = [M - lam1 I]_+ / (2 lam2)``, the gradient of Omega*."""
+        return self.U[:, : self.rank] * np.sqrt(self.w[: self.rank] / (2 * self.lam2))
+
+    def derivative_factor(self, T: Array) -> Array:
+        """Half of the directional derivative of the gradient, in factor form.
+
+        With ``D`` the direction, ``T = D U_+`` and ``U_+`` the positive eigenvectors, returns C such that
+        the derivative of the gradient along D is ``C U_+' + U_+ C'``. The weights are the divided
+        differences of ``max(w, 0)``: 1 inside the positive part, ``w_k / (w_k - w_l)`` across.
+        """
+        r = self.rank
+        weights = np.full((len(self.w), r), 0.5)
+        weights[r:] = self.w[:r] / (self.w[:r] - self.w[r:, None])
+        return self.U @ (weights * (self.U.T @ T)) / (2 * self.lam2)
+
+
+@dataclass(frozen=True)
+class TraceFrobenius:
+    """``Omega(A) = lam1 tr A + lam2 ||A||_F^2`` on positive semidefinite A, +inf elsewhere."""
+
+    lam1: float
+    lam2: float
+
+    def decompose(self, M: Array) -> PositivePart:
+        """All eigenpairs of ``M - lam1 I``: a missed positive one would make the dual value too large."""
+        w, U = np.linalg.eigh(M)
+        w = w[::-1] - self.lam1
+        return PositivePart(w, U[:, ::-1], int(np.count_nonzero(w > 0)), self.lam2)
+
+    def conjugate(self, M: Array) -> tuple[float, Array]:
+        """``Omega*(M)`` and its gradient ``[M - lam1 I]_+ / (2 lam2)``."""
+        part = self.decompose(M)
+        return part.value, part.factor @ part.factor.T
+
+
+@dataclass(frozen=True)
+class NuclearFrobenius:
+    """``Omega_pen(D) = lam_pen1 ||D||_* + lam_pen2 ||D||_F^2`` on symmetric D."""
+
+    lam_pen1: float
+    lam_pen2: float
+
+    def conjugate(self, W: Array) -> tuple[float, Array]:
+        """``sum_i max(0, |eig_i(W)| - lam_pen1)^2 / (4 lam_pen2)`` and its gradient."""
+        w, U = np.linalg.eigh(W)
+        excess = np.maximum(np.abs(w) - self.lam_pen1, 0.0)
+        slope = np.sign(w) * excess / (2 * self.lam_pen2)
+        return float(np.square(excess).sum() / (4 * self.lam_pen2)), (U * slope) @ U.T
+
+    def of_eigenvalues(self, w: Array) -> float:
+        """Value ``Omega_pen(D)`` for the eigenvalues of D."""
+        return float(self.lam_pen1 * np.abs(w).sum() + self.lam_pen2 * np.square(w).sum())

@@ -1,0 +1,59 @@
+"""Primal points: positive semidefinite operators in factor form, with their values at the learning points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sosbands._types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class PrimalSide:
+    """One side's operator ``A = B B' + ridge I`` and its values ``f_i = (V' A V)_ii``.
+
+    Attributes
+    ----------
+    B : ndarray of shape (p, rank)
+    ridge : float
+    f : ndarray of shape (n,)
+    """
+
+    B: Array
+    ridge: float
+    f: Array
+
+    @property
+    def trace(self) -> float:
+        """Trace of A, which is also its nuclear norm."""
+        return float(np.square(self.B).sum() + self.ridge * len(self.B))
+
+    @property
+    def squared_norm(self) -> float:
+        """Squared Frobenius norm of A."""
+        gram = self.B.T @ self.B
+        p = len(self.B)
+        return float(np.square(gram).sum() + 2 * self.ridge * np.trace(gram) + self.ridge**2 * p)
+
+    def scaled(self, t: float) -> PrimalSide:
+        """``t A``."""
+        return PrimalSide(np.sqrt(t) * self.B, t * self.ridge, t * self.f)
+
+    def plus_identity(self, s: float, values: Array) -> PrimalSide:
+        """``A + s I``, `values` being those of I at the learning points."""
+        return PrimalSide(self.B, self.ridge + s, self.f + s * values)
+
+    def plus_square(self, s: float, c: Array, values: Array) -> PrimalSide:
+        """``A + s cc'``, `values` being those of cc' at the learning points."""
+        return PrimalSide(np.column_stack([self.B, np.sqrt(s) * c]), self.ridge, self.f + s * values)
+
+
+def difference_eigenvalues(first: PrimalSide, second: PrimalSide) -> Array:
+    """All p eigenvalues of ``A_first - A_second``, from the factors."""
+    p, shift = len(first.B), first.ridge - second.ridge
+    joined = np.column_stack([first.B, second.B])
+    signs = np.repeat([1.0, -1.0], [first.B.shape[1], second.B.shape[1]])
+    R = np.linalg.qr(joined, mode="r")  # joined = Q R, so the eigenvalues are those of R diag(signs) R'
+    small = np.linalg.eigvalsh((R * signs) @ R.T)
+    return np.concatenate([small, np.zeros(p - len(small))]) + shift

@@ -1,0 +1,27 @@
+"""The symmetric limit (symmetry penalty inf): one function for both sides."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sosbands._types import Array
+from sosbands.problems.asymmetric import OneSidedProblem
+from sosbands.problems.dual_point import DualPoint
+from sosbands.problems.side import SideTerm
+
+
+class SymmetricProblem(OneSidedProblem):
+    """One function with ``f(X_i) >= |r_i|``, counted twice so that values continue those of finite penalties."""
+
+    def __init__(self, term: SideTerm, r: Array) -> None:
+        super().__init__(term, np.abs(r), weight=2.0)
+        self.r = r
+
+    def dual_point(self, z: Array) -> DualPoint:
+        """Multipliers of the two-sided problem: all of ``2 gamma_i`` on the side that the residual is on."""
+        below = self.r < 0
+        return DualPoint(np.where(below, 2 * z, 0.0), np.where(below, 0.0, 2 * z), shared=True)
+
+    def start_from(self, point: DualPoint) -> Array:
+        """Start from the solution of a neighbouring problem."""
+        return 0.5 * (point.gamma_lo + point.gamma_up)

@@ -1,0 +1,103 @@
+"""The training-set penalty ``lam_pen sum_i (f_lo(X_i) - f_up(X_i))^2``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sosbands._types import Array
+from sosbands.problems.certificate import Certificate, Sides, certify
+from sosbands.problems.dual_point import DualPoint
+from sosbands.problems.side import SideState, SideTerm
+
+
+class TrainingPenaltyProblem:
+    """Both sides, pulled together at the learning points.
+
+    Dual, maximised over ``gamma_lo, gamma_up >= 0`` and a free alpha_0:
+
+        (gamma_up - gamma_lo)'r - ||alpha_0||^2 / (4 lam_pen)
+        - Omega*(V_lo Diag(gamma_lo + alpha_0 - b/n) V_lo') - Omega*(V_up Diag(gamma_up - alpha_0 - b/n) V_up')
+
+    The variables are ``z = (gamma_lo, gamma_up, alpha_0 / scale)``, ``scale = min(1, sqrt(2 lam_pen))``,
+    so that the curvature in the last block stays bounded as lam_pen tends to 0.
+
+    Parameters
+    ----------
+    lower, upper : SideTerm
+        May have different features.
+    r : ndarray of shape (n,)
+        Residuals.
+    lam_pen : float
+        Finite and positive.
+    """
+
+    def __init__(self, lower: SideTerm, upper: SideTerm, r: Array, lam_pen: float) -> None:
+        self.terms = (lower, upper)
+        self.r = r
+        self.lam_pen = lam_pen
+        self.scale = min(1.0, float(np.sqrt(2 * lam_pen)))
+        self.n = len(r)
+        self.n_variables = 3 * self.n
+        self.lower_bounds = np.repeat([0.0, 0.0, -np.inf], self.n)
+        self.decompositions = 0
+        self._cached: tuple[Array, tuple[SideState, SideState]] | None = None
+
+    def _split(self, z: Array) -> tuple[Array, Array, Array]:
+        n = self.n
+        return z[:n], z[n : 2 * n], self.scale * z[2 * n :]
+
+    def states(self, z: Array) -> tuple[SideState, SideState]:
+        """Eigenpairs of both sides at z, remembered for the next call at the same z."""
+        if self._cached is None or not np.array_equal(self._cached[0], z):
+            gamma_lo, gamma_up, alpha_0 = self._split(z)
+            self.decompositions += 2
+            lower, upper = self.terms
+            self._cached = (z.copy(), (lower.evaluate(gamma_lo + alpha_0), upper.evaluate(gamma_up - alpha_0)))
+        return self._cached[1]
+
+    def value_and_grad(self, z: Array) -> tuple[float, Array]:
+        """Dual value and gradient."""
+        gamma_lo, gamma_up, alpha_0 = self._split(z)
+        lo, up = self.states(z)
+        value = float((gamma_up - gamma_lo) @ self.r) - float(alpha_0 @ alpha_0) / (4 * self.lam_pen)
+        grad_alpha = up.f - lo.f - alpha_0 / (2 * self.lam_pen)
+        grad = np.concatenate([-self.r - lo.f, self.r - up.f, self.scale * grad_alpha])
+        return value - lo.value - up.value, grad
+
+    def hessian_product(self, z: Array) -> Callable[[Array], Array]:
+        """Product with minus the generalised Hessian."""
+        lo, up = self.states(z)
+
+        def product(d: Array) -> Array:
+            d_lo, d_up, d_alpha = self._split(d)
+            h_lo, _ = lo.derivative(d_lo + d_alpha)
+            h_up, _ = up.derivative(d_up - d_alpha)
+            return np.concatenate([h_lo, h_up, self.scale * (h_lo - h_up + d_alpha / (2 * self.lam_pen))])
+
+        return product
+
+    def certificate(self, z: Array) -> Certificate:
+        """Certificate of z."""
+        z = np.maximum(z, self.lower_bounds)
+        value, _ = self.value_and_grad(z)
+        lo, up = self.states(z)
+        return certify(self.terms, (-self.r, self.r), (lo.primal, up.primal), value, self.objective)
+
+    def objective(self, sides: Sides) -> float:
+        """Primal value."""
+        separate = sum(term.objective(side) for term, side in zip(self.terms, sides, strict=True))
+        return separate + self.lam_pen * float(np.square(sides[0].f - sides[1].f).sum())
+
+    def parts(self) -> tuple[TrainingPenaltyProblem, ...]:
+        """Return the problem itself: the penalty couples the sides."""
+        return (self,)
+
+    def dual_point(self, z: Array) -> DualPoint:
+        """Read the multipliers."""
+        return DualPoint(*self._split(z))
+
+    def start_from(self, point: DualPoint) -> Array:
+        """Start from the solution of a neighbouring problem."""
+        return np.concatenate([point.gamma_lo, point.gamma_up, point.mean_alpha_0 / self.scale])
