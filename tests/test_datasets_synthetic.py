@@ -78,9 +78,7 @@ class ClassicalSplitNoise:
         s_lo, s_up = self.noise.scale_below(X)[:, None], self.noise.scale_above(X)[:, None]
         p = s_lo / (s_lo + s_up)
         below = s_lo * stats.norm.ppf(np.minimum(levels / (2 * p), 0.5))
-        return np.where(
-            levels < p, below, s_up * stats.norm.ppf(np.maximum(0.5, 1 - (1 - levels) / (2 - 2 * p)))
-        )
+        return np.where(levels < p, below, s_up * stats.norm.ppf(np.maximum(0.5, 1 - (1 - levels) / (2 - 2 * p))))
 
 
 def test_case_numbers_and_the_settings_of_the_comparison():
@@ -263,9 +261,7 @@ def test_equal_random_states_give_equal_samples(make):
     np.testing.assert_array_equal(first[0], second[0])
     np.testing.assert_array_equal(first[1], second[1])
     X = first[0]
-    np.testing.assert_array_equal(
-        case.sample_conditional(X, 3, make(5)), case.sample_conditional(X, 3, make(5))
-    )
+    np.testing.assert_array_equal(case.sample_conditional(X, 3, make(5)), case.sample_conditional(X, 3, make(5)))
     assert np.all(case.sample(50, make(6))[1] != first[1])
 
 

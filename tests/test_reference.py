@@ -97,9 +97,7 @@ def solve_sdp(problem, lam_pen, **options):
 
 
 def solve_recipe(problem, lam_pen, **options):
-    return paper_recipe(
-        problem.K_lo, problem.K_up, problem.r, **problem.penalties, lam_pen=lam_pen, **options
-    )
+    return paper_recipe(problem.K_lo, problem.K_up, problem.r, **problem.penalties, lam_pen=lam_pen, **options)
 
 
 # Primal against dual.
@@ -236,8 +234,7 @@ def test_scs_and_clarabel_agree_on_the_operator_penalty():
     problem = PROBLEMS["matern-d1"]
     weights = {"lam_pen1": 0.3, "lam_pen2": 0.5, **problem.penalties}
     scs, clarabel = (
-        sdp.operator_penalty_sdp(problem.V_lo, problem.r, **weights, solver=name)
-        for name in ("SCS", "CLARABEL")
+        sdp.operator_penalty_sdp(problem.V_lo, problem.r, **weights, solver=name) for name in ("SCS", "CLARABEL")
     )
     assert scs.value == pytest.approx(clarabel.value, rel=1e-5)
 
@@ -327,9 +324,7 @@ def test_singular_kernel_gives_the_value_of_the_sdp():
     X = np.repeat(rng.uniform(-1, 1, (6, 1)), 2, axis=0)
     K, r = gaussian(X, 0.5), rng.standard_normal(12)
     problem = Problem(K, K, r, 1.0, 0.5, 1.0)
-    assert solve_recipe(problem, 1.0, tol=1e-10).value == pytest.approx(
-        solve_sdp(problem, 1.0).value, rel=1e-4
-    )
+    assert solve_recipe(problem, 1.0, tol=1e-10).value == pytest.approx(solve_sdp(problem, 1.0).value, rel=1e-4)
 
 
 def test_callback_sees_every_iteration_and_stops_the_run():
@@ -390,9 +385,7 @@ def test_zero_tolerance_runs_to_the_iteration_limit():
 
 def test_a_side_without_positive_targets_vanishes():
     problem = PROBLEMS["matern-d1"]
-    result = paper_recipe(
-        problem.K_lo, problem.K_up, np.abs(problem.r), **problem.penalties, lam_pen=0.0, tol=1e-10
-    )
+    result = paper_recipe(problem.K_lo, problem.K_up, np.abs(problem.r), **problem.penalties, lam_pen=0.0, tol=1e-10)
     np.testing.assert_array_equal(result.lower, 0.0)
     np.testing.assert_array_equal(result.gamma_lower, 0.0)
 

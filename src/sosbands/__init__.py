@@ -1,1 +1,12 @@
-"""Prediction intervals that are honest about skewed noise."""
+"""Prediction intervals that are honest about skewed noise.
+
+Two non-negative functions, kernel sums of squares, are learnt below and above a point model by a convex problem
+whose solution is certified; a penalty moves the bands continuously from asymmetric to symmetric.
+"""
+
+from sosbands.bands import learn_bands
+from sosbands.solution import BandSolution
+from sosbands.sos import SoSFunction
+
+__version__ = "0.1.0"
+__all__ = ["BandSolution", "SoSFunction", "learn_bands"]

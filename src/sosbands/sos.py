@@ -34,7 +34,7 @@ class SoSFunction:
     @property
     def rank(self) -> int:
         """Number of squares in the sum (the ridge not counted)."""
-        return self.B.shape[1]
+        return int(self.B.shape[1])
 
     @property
     def operator(self) -> Array:
@@ -49,5 +49,5 @@ class SoSFunction:
 
     def _block(self, X: Any) -> Array:
         Phi = self.features.transform(X)
-        values = np.square(self.B.T @ Phi).sum(axis=0)
+        values: Array = np.square(self.B.T @ Phi).sum(axis=0)
         return values + self.ridge * np.square(Phi).sum(axis=0) if self.ridge else values

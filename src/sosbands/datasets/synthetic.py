@@ -100,9 +100,7 @@ class SyntheticCase:
         X = np.asarray(self.feature_law.rvs(size=shape, random_state=rng))
         return X, self.sample_conditional(X, 1, rng)[:, 0]
 
-    def sample_conditional(
-        self, X: ArrayLike, n_samples: int, random_state: RandomState = None
-    ) -> FloatArray:
+    def sample_conditional(self, X: ArrayLike, n_samples: int, random_state: RandomState = None) -> FloatArray:
         """Draw n_samples independent values of Y given each row of X, shape (n, n_samples)."""
         X = self._check_features(X)
         shape = (len(X), _check_integer("n_samples", n_samples, minimum=0))
@@ -129,9 +127,7 @@ class SyntheticCase:
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X has shape {X.shape}: case {self.number} expected (n, {self.n_features})")
         if not np.isfinite(X).all():
-            raise ValueError(
-                f"X holds {np.sum(~np.isfinite(X))} values that are NaN or infinite: expected none"
-            )
+            raise ValueError(f"X holds {np.sum(~np.isfinite(X))} values that are NaN or infinite: expected none")
         return X
 
 

@@ -53,7 +53,8 @@ class KernelFeatures:
 
     def transform(self, X: Any) -> Array:
         """Features of new points, shape (p, len(X)). A precomputed kernel takes rows of cross-kernel values."""
-        return solve_triangular(self.L, self.kernel(X, self.landmarks).T, lower=True, check_finite=False)
+        Phi: Array = solve_triangular(self.L, self.kernel(X, self.landmarks).T, lower=True, check_finite=False)
+        return Phi
 
 
 def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelFeatures:

@@ -72,9 +72,7 @@ def resolve_lengthscale(lengthscale: Any, X: Array) -> tuple[float, ...]:
     try:
         ell = np.atleast_1d(np.asarray(lengthscale, dtype=float))
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"lengthscale={lengthscale!r}: expected 'median', a number > 0 or one per feature"
-        ) from error
+        raise ValueError(f"lengthscale={lengthscale!r}: expected 'median', a number > 0 or one per feature") from error
     if ell.ndim != 1 or ell.size not in (1, X.shape[1]):
         raise ValueError(f"lengthscale has shape {ell.shape}: expected one number or {X.shape[1]} (one per feature)")
     return tuple(float(v) for v in ell)

@@ -12,13 +12,13 @@ from sosbands._types import Array
 
 
 def _matern52(s: Array) -> Array:
-    t = np.sqrt(5.0) * s
-    return (1.0 + t + t**2 / 3.0) * np.exp(-t)
+    t: Array = np.sqrt(5.0) * s
+    return np.multiply(1.0 + t + t**2 / 3.0, np.exp(-t))
 
 
 def _matern32(s: Array) -> Array:
-    t = np.sqrt(3.0) * s
-    return (1.0 + t) * np.exp(-t)
+    t: Array = np.sqrt(3.0) * s
+    return np.multiply(1.0 + t, np.exp(-t))
 
 
 def _matern12(s: Array) -> Array:

@@ -54,6 +54,6 @@ def difference_eigenvalues(first: PrimalSide, second: PrimalSide) -> Array:
     p, shift = len(first.B), first.ridge - second.ridge
     joined = np.column_stack([first.B, second.B])
     signs = np.repeat([1.0, -1.0], [first.B.shape[1], second.B.shape[1]])
-    R = np.linalg.qr(joined, mode="r")  # joined = Q R, so the eigenvalues are those of R diag(signs) R'
+    R: Array = np.linalg.qr(joined, mode="r")  # type: ignore[assignment]  # joined = Q R, so the eigenvalues are those of R diag(signs) R'
     small = np.linalg.eigvalsh((R * signs) @ R.T)
     return np.concatenate([small, np.zeros(p - len(small))]) + shift

@@ -70,7 +70,8 @@ class SideTerm:
     @cached_property
     def gram(self) -> Array:
         """``V V'``."""
-        return self.V @ self.V.T
+        gram: Array = self.V @ self.V.T
+        return gram
 
     @cached_property
     def identity_values(self) -> Array:
@@ -90,9 +91,9 @@ class SideTerm:
         """``V Diag(c) V'``, touching only the columns with a non-zero weight."""
         (support,) = np.nonzero(c)
         if 2 * len(support) > self.n:
-            return (self.V * c) @ self.V.T
+            return np.matmul(self.V * c, self.V.T)
         Vs = self.V[:, support]
-        return (Vs * c[support]) @ Vs.T
+        return np.matmul(Vs * c[support], Vs.T)
 
     def evaluate(self, c: Array, W: Array | None = None) -> SideState:
         """State at ``M = V Diag(c - b/n) V' + W``; one eigendecomposition."""

@@ -248,9 +248,7 @@ class _OperatorDual:
         return self.side.operator(*lower), self.side.operator(*upper)
 
 
-def _maximise(
-    dual: _Dual, began: float, *, tol: float, max_iterations: int, callback: Callback | None
-) -> RecipeResult:
+def _maximise(dual: _Dual, began: float, *, tol: float, max_iterations: int, callback: Callback | None) -> RecipeResult:
     paused = 0.0
 
     def report(x: Array) -> None:

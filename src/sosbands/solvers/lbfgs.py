@@ -82,9 +82,7 @@ def solve_lbfgs(problem: DualProblem, start: Array, tol: float, max_iterations: 
             return monitor.result(Status.ITERATION_LIMIT)
         options = {"maxcor": MEMORY, "maxiter": left, "maxfun": 20 * left, "ftol": 0.0, "gtol": 0.0}
         bounds = Bounds(problem.lower_bounds, np.inf)
-        found = minimize(
-            negative, z, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options
-        )
+        found = minimize(negative, z, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
         if converged:
             return monitor.result(Status.CONVERGED)
         z = found.x
