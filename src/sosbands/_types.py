@@ -7,4 +7,5 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
 AnyArray = NDArray[Any]

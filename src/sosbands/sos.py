@@ -10,8 +10,6 @@ import numpy as np
 from sosbands._types import Array
 from sosbands.kernels import KernelFeatures
 
-BLOCK_VALUES = 4_000_000  # kernel values held at a time (32 MB)
-
 
 @dataclass(frozen=True, eq=False)
 class SoSFunction:
@@ -31,6 +29,12 @@ class SoSFunction:
     B: Array
     ridge: float = 0.0
 
+    def __post_init__(self) -> None:
+        if np.ndim(self.B) != 2 or len(self.B) != self.features.rank:
+            raise ValueError(f"B has shape {np.shape(self.B)}: expected {self.features.rank} rows, one per feature")
+        if not (np.isfinite(self.ridge) and self.ridge >= 0):
+            raise ValueError(f"ridge={self.ridge!r}: expected a finite number >= 0")
+
     @property
     def rank(self) -> int:
         """Number of squares in the sum (the ridge not counted)."""
@@ -43,11 +47,8 @@ class SoSFunction:
 
     def __call__(self, X: Any) -> Array:
         """Values at the rows of `X`, computed in blocks: memory does not grow with rows times features."""
-        rows = max(1, BLOCK_VALUES // max(1, self.features.rank))
-        parts = [self._block(X[i : i + rows]) for i in range(0, len(X), rows)]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        return np.concatenate([np.zeros(0), *(self._values(Phi) for Phi in self.features.blocks(X))])
 
-    def _block(self, X: Any) -> Array:
-        Phi = self.features.transform(X)
+    def _values(self, Phi: Array) -> Array:
         values: Array = np.square(self.B.T @ Phi).sum(axis=0)
         return values + self.ridge * np.square(Phi).sum(axis=0) if self.ridge else values

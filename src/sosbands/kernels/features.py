@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from sklearn.utils.validation import check_array
 
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.exceptions import InfeasibleProblemError, LowRankWarning
 from sosbands.kernels.pivoted_cholesky import check_remainder, dense_pivoted_cholesky, greedy_pivoted_cholesky
-from sosbands.kernels.resolve import Kernel, PrecomputedKernel
+from sosbands.kernels.resolve import CallableKernel, Kernel, PrecomputedKernel
 from sosbands.kernels.stationary import StationaryKernel
 
 DENSE_ROWS = 4000  # up to here the full matrix (128 MB) is formed and factorised by LAPACK
+BLOCK_VALUES = 250_000  # kernel values of new points held at a time: 2 MB stays in the cache, which is fastest
 Rank = str | int | float
 
 
@@ -51,10 +55,48 @@ class KernelFeatures:
         """Number p of features."""
         return len(self.V)
 
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        """Shape of one point; for a precomputed kernel (n,), its kernel values against the learning points."""
+        if isinstance(self.kernel, PrecomputedKernel):
+            return (self.V.shape[1],)
+        return self.landmarks.shape[1:]
+
     def transform(self, X: Any) -> Array:
         """Features of new points, shape (p, len(X)). A precomputed kernel takes rows of cross-kernel values."""
-        Phi: Array = solve_triangular(self.L, self.kernel(X, self.landmarks).T, lower=True, check_finite=False)
+        return np.concatenate([np.zeros((self.rank, 0)), *self.blocks(X)], axis=1)
+
+    def blocks(self, X: Any) -> Iterator[Array]:
+        """Features of consecutive blocks of new points, so that memory does not grow with the number of points."""
+        points = self._check_points(X)
+        rows = max(1, BLOCK_VALUES // max(self.rank, math.prod(self.point_shape)))
+        for start in range(0, len(points), rows):
+            yield self._features(points[start : start + rows])
+
+    def _features(self, points: AnyArray) -> Array:
+        if points.dtype.kind in "fiub":
+            points = points.astype(float, copy=False)
+        # Φ(x) = L⁻¹ k_P(x)
+        Phi: Array = solve_triangular(self.L, self.kernel(points, self.landmarks).T, lower=True, check_finite=False)
         return Phi
+
+    def _check_points(self, X: Any) -> AnyArray:
+        """New points as an array of the learning points' shape; finite numbers unless a callable compares them."""
+        if isinstance(self.kernel, CallableKernel):
+            points = np.asarray(X)
+        else:
+            points = check_array(
+                X, ensure_2d=False, allow_nd=True, ensure_min_samples=0, ensure_min_features=0, input_name="X"
+            )
+        if points.ndim == 0 or points.shape[1:] != self.point_shape:
+            expected = f"({', '.join(['rows', *map(str, self.point_shape)])})"
+            meaning = (
+                "kernel values against the learning points"
+                if isinstance(self.kernel, PrecomputedKernel)
+                else "as the learning points"
+            )
+            raise ValueError(f"X has shape {points.shape}: expected {expected}, {meaning}")
+        return points
 
 
 def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelFeatures:
@@ -74,7 +116,7 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelF
     diag = _checked_diag(kernel, X)
     precomputed = isinstance(kernel, PrecomputedKernel)
     eps = np.finfo(X.dtype).eps if precomputed and X.dtype.kind == "f" else np.finfo(float).eps
-    floor = float(len(X) * eps * diag.max())
+    floor = float(len(X) * eps * max(diag.max(), 0.0))
     if len(X) <= DENSE_ROWS or precomputed:
         K = np.asarray(X, dtype=float) if precomputed else kernel(X, X)
         V, pivots = dense_pivoted_cholesky(K, floor)
@@ -90,6 +132,8 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelF
             max_rank=max_rank,
         )
         check_remainder(None, diag, V, floor)
+    if len(V) == 0:
+        raise InfeasibleProblemError("kernel: k(x, y) is zero at all learning points, so every band is zero")
     return _assemble(X, kernel, V, pivots, diag)
 
 
@@ -101,7 +145,7 @@ def _assemble(X: AnyArray, kernel: Kernel, V: Array, pivots: IntArray, diag: Arr
         warnings.warn(
             f"the {len(V)} features keep only {ratio:.2g} of the kernel at some learning point: raise `rank`",
             LowRankWarning,
-            stacklevel=4,
+            stacklevel=5,  # the caller of learn_bands
         )
     left_out = max(0.0, float(1.0 - kept.sum() / diag.sum()))
     return KernelFeatures(kernel, V, V[:, pivots].T.copy(), landmarks, left_out, ratio)
@@ -128,17 +172,18 @@ def _parse_rank(rank: Any, n: int) -> tuple[int, float]:
 
 
 def _checked_diag(kernel: Kernel, X: AnyArray) -> Array:
-    """Diagonal of K, which must be finite, non-negative and equal to what ``kernel(X, X)`` has on it."""
+    """Diagonal of K, which must be finite and equal to ``k(x, x')`` for a copy x' of x."""
     diag = np.asarray(kernel.diag(X), dtype=float)
     if not np.all(np.isfinite(diag)):
         raise ValueError("kernel: k(x, x) must be finite for every learning point")
-    if diag.max() <= 0:
-        raise InfeasibleProblemError("kernel: k(x, x) is not positive at any learning point, so every band is zero")
     if not isinstance(kernel, PrecomputedKernel):
         few = X[:8]
-        if not np.allclose(np.diag(kernel(few, few)), diag[:8], rtol=1e-8):
+        K = kernel(few, few.copy())
+        if not np.allclose(np.diag(K), diag[:8], rtol=1e-8, atol=0.0):
             raise ValueError(
-                "kernel: k(x, x) differs between kernel(X, X) and kernel.diag(X); a noise term such as WhiteKernel "
+                "kernel: k(x, x) differs between a learning point and a copy of it; a noise term such as WhiteKernel "
                 "has no features at new points, so remove it"
             )
+        if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * float(np.abs(K).max())):
+            raise ValueError("kernel: k(x, y) differs from k(y, x): expected a symmetric kernel")
     return diag

@@ -39,6 +39,8 @@ class CallableKernel:
         K = np.asarray(self.func(X, Y), dtype=float)
         if K.shape != (len(X), len(Y)):
             raise ValueError(f"the kernel callable returned shape {K.shape}: expected {(len(X), len(Y))}")
+        if not np.all(np.isfinite(K)):
+            raise ValueError("the kernel callable returned NaN or inf for some rows of X: expected finite values")
         return K
 
     def diag(self, X: Any) -> Array:

@@ -10,6 +10,8 @@ from scipy.spatial.distance import cdist
 
 from sosbands._types import Array
 
+_FAR = 1e3  # here every profile is zero in double precision already; farther away its polynomial could overflow
+
 
 def _matern52(s: Array) -> Array:
     t: Array = np.sqrt(5.0) * s
@@ -64,7 +66,9 @@ class StationaryKernel:
         ell = np.asarray(self.lengthscale)
         if ell.size not in (1, X.shape[1]):
             raise ValueError(f"lengthscale has {ell.size} entries: expected 1 or {X.shape[1]} (the features of X)")
-        return PROFILES[self.name](cdist(X / ell, Y / ell))
+        with np.errstate(over="ignore"):
+            s = cdist(X / ell, Y / ell)
+        return PROFILES[self.name](np.minimum(s, _FAR))
 
     def diag(self, X: Array) -> Array:
         """Return ``k(x, x) = 1`` for every row."""

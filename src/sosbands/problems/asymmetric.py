@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sosbands._types import Array
-from sosbands.problems.certificate import Certificate, Sides, certify
+from sosbands._types import Array, BoolArray
+from sosbands.problems.certificate import Bases, Certificate, Sides, certify
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.side import SideState, SideTerm
 
@@ -40,17 +40,47 @@ class OneSidedProblem:
         state = self.state(z)
         return self.weight * (float(z @ self.target) - state.value), self.weight * (self.target - state.f)
 
-    def hessian_product(self, z: Array) -> Callable[[Array], Array]:
-        """Product with minus the generalised Hessian, which is positive semidefinite."""
-        state = self.state(z)
+    def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
+        """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
+        state = self.state(z).restricted(support)
         return lambda d: self.weight * state.derivative(d)[0]
 
-    def certificate(self, z: Array) -> Certificate:
-        """Certificate of z."""
+    def certificate(self, z: Array, also: Sides | None = None) -> Certificate:
+        """Certificate of z; `also` is a feasible point known from elsewhere."""
         z = np.maximum(z, 0.0)
         value, _ = self.value_and_grad(z)
         sides = (self.state(z).primal,)
-        return certify((self.term,), (self.target,), sides, value, self.objective)
+        return certify((self.term,), (self.target,), sides, value, self.objective, also)
+
+    @property
+    def terms(self) -> tuple[SideTerm, ...]:
+        """The spaces that operators live in."""
+        return (self.term,)
+
+    def restricted(self, bases: Bases) -> OneSidedProblem:
+        """The same problem with operators restricted to a subspace."""
+        return OneSidedProblem(self.term.projected(bases[0]), self.target, self.weight)
+
+    def lift(self, z: Array, bases: Bases) -> Array:  # noqa: ARG002
+        """Variables of this problem from those of a restricted one: the same multipliers."""
+        return z
+
+    def project(self, z: Array, bases: Bases) -> Array:  # noqa: ARG002
+        """Variables of a restricted problem from those of this one."""
+        return z
+
+    def lift_sides(self, sides: Sides, bases: Bases) -> Sides:
+        """A primal point of this problem from one of a restricted one."""
+        return tuple(side.lifted(Q) for side, Q in zip(sides, bases, strict=True))
+
+    def positive_vectors(self, z: Array) -> list[Array]:
+        """Positive eigenvectors of each term at z."""
+        return [self.state(z).positive_vectors]
+
+    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
+        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
+        better, value = self.term.refine(z, None, vectors[0])
+        return [better], self.weight * (float(z @ self.target) - value)
 
     def objective(self, sides: Sides) -> float:
         """Primal value."""
@@ -92,10 +122,12 @@ class AsymmetricProblem:
         halves = [part.value_and_grad(g) for part, g in zip(self._parts, np.split(z, 2), strict=True)]
         return sum(value for value, _ in halves), np.concatenate([grad for _, grad in halves])
 
-    def hessian_product(self, z: Array) -> Callable[[Array], Array]:
-        """Product with minus the generalised Hessian."""
-        products = [part.hessian_product(g) for part, g in zip(self._parts, np.split(z, 2), strict=True)]
-        return lambda d: np.concatenate([h(half) for h, half in zip(products, np.split(d, 2), strict=True)])
+    def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
+        """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
+        halves = zip(self._parts, np.split(z, 2), np.split(support, 2), strict=True)
+        products = [part.hessian_product(g, chosen) for part, g, chosen in halves]
+        cut = [int(np.count_nonzero(support[: self.n]))]
+        return lambda d: np.concatenate([h(half) for h, half in zip(products, np.split(d, cut), strict=True)])
 
     def certificate(self, z: Array) -> Certificate:
         """Certificate of z, each side repaired by itself."""

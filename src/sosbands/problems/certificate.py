@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from sosbands.problems.operators import PrimalSide
 from sosbands.problems.side import SideTerm
 
 Sides = tuple[PrimalSide, ...]
+Bases = tuple[Array, ...]  # orthonormal columns, one matrix per term
 TINY = 1e-300
 
 
@@ -44,15 +46,16 @@ def certify(
     sides: Sides,
     dual_value: float,
     objective: Callable[[Sides], float],
+    also: Sides | None = None,
 ) -> Certificate:
     """Best of the feasible points near the recovered `sides`, with its gap to `dual_value`.
 
     Side s must satisfy ``f_s(X_i) >= targets[s][i]``. The candidates are scalings (the smallest feasible
     factor, common or per side) and shifts ``A + s C`` with C the identity or cc', cc' nearly constant
-    (the smallest feasible s, common or per side).
+    (the smallest feasible s, common or per side); and `also`, a point already known to be feasible.
     """
     best, best_value = sides, np.inf
-    for candidate in _feasible(terms, targets, sides):
+    for candidate in chain(_feasible(terms, targets, sides), [also] if also else []):
         value = objective(candidate)
         if value < best_value:
             best, best_value = candidate, value

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,10 +73,24 @@ class NuclearFrobenius:
 
     def conjugate(self, W: Array) -> tuple[float, Array]:
         """``sum_i max(0, |eig_i(W)| - lam_pen1)^2 / (4 lam_pen2)`` and its gradient."""
+        if self.lam_pen1 == 0:  # no threshold, so no decomposition is needed
+            return float(np.square(W).sum() / (4 * self.lam_pen2)), W / (2 * self.lam_pen2)
         w, U = np.linalg.eigh(W)
         excess = np.maximum(np.abs(w) - self.lam_pen1, 0.0)
         slope = np.sign(w) * excess / (2 * self.lam_pen2)
         return float(np.square(excess).sum() / (4 * self.lam_pen2)), (U * slope) @ U.T
+
+    def derivative(self, W: Array) -> Callable[[Array], Array]:
+        """Directional derivative of the gradient at W, by the divided differences of the soft threshold."""
+        if self.lam_pen1 == 0:
+            return lambda D: D / (2 * self.lam_pen2)
+        w, U = np.linalg.eigh(W)
+        soft = np.sign(w) * np.maximum(np.abs(w) - self.lam_pen1, 0.0)
+        apart = w[:, None] - w[None, :]
+        equal = np.abs(apart) <= 1e-12 * max(1.0, float(np.abs(w).max()))
+        weights = np.where(equal, (np.abs(w) > self.lam_pen1)[:, None], 0.0)
+        np.divide(soft[:, None] - soft[None, :], apart, out=weights, where=~equal)
+        return lambda D: U @ (weights * (U.T @ D @ U)) @ U.T / (2 * self.lam_pen2)
 
     def of_eigenvalues(self, w: Array) -> float:
         """Value ``Omega_pen(D)`` for the eigenvalues of D."""

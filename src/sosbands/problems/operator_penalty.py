@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from sosbands._types import Array
-from sosbands.problems.certificate import Certificate, Sides, certify
+from sosbands._types import Array, BoolArray
+from sosbands.problems.certificate import Bases, Certificate, Sides, certify
 from sosbands.problems.conjugates import NuclearFrobenius
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.operators import difference_eigenvalues
 from sosbands.problems.side import SideState, SideTerm
+
+
+def pack_symmetric(W: Array) -> Array:
+    """Upper triangle of W as a vector of the same norm: off-diagonal entries times sqrt 2."""
+    rows, columns = np.triu_indices(len(W))
+    return W[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
+
+
+def unpack_symmetric(w: Array, p: int) -> Array:
+    """Inverse of :func:`pack_symmetric`."""
+    rows, columns = np.triu_indices(p)
+    W = np.zeros((p, p))
+    W[rows, columns] = w * np.where(rows == columns, 1.0, np.sqrt(0.5))
+    W[columns, rows] = W[rows, columns]
+    return W
 
 
 class OperatorPenaltyProblem:
@@ -20,8 +37,8 @@ class OperatorPenaltyProblem:
         (gamma_up - gamma_lo)'r - Omega_pen*(W)
         - Omega*(V Diag(gamma_lo - b/n) V' - W) - Omega*(V Diag(gamma_up - b/n) V' + W)
 
-    The variables are ``z = (gamma_lo, gamma_up, w / scale)``: w is the upper triangle of W with off-diagonal
-    entries times sqrt 2, so that ``w'w = ||W||_F^2`` and gradients need no special case.
+    The variables are ``z = (gamma_lo, gamma_up, w / scale)`` with w the packed W: ``w'w = ||W||_F^2``, so that
+    gradients need no special case.
 
     Parameters
     ----------
@@ -39,20 +56,11 @@ class OperatorPenaltyProblem:
         self.penalty = NuclearFrobenius(lam_pen1, lam_pen2)
         self.scale = min(1.0, float(np.sqrt(2 * lam_pen2)))
         self.n = len(r)
-        self._triangle = np.triu_indices(term.p)
-        self._stretch = np.where(self._triangle[0] == self._triangle[1], 1.0, np.sqrt(2.0))
-        self.n_variables = 2 * self.n + len(self._stretch)
-        self.lower_bounds = np.concatenate([np.zeros(2 * self.n), np.full(len(self._stretch), -np.inf)])
+        entries = term.p * (term.p + 1) // 2
+        self.n_variables = 2 * self.n + entries
+        self.lower_bounds = np.concatenate([np.zeros(2 * self.n), np.full(entries, -np.inf)])
         self.decompositions = 0
         self._cached: tuple[Array, tuple[SideState, SideState, float, Array]] | None = None
-
-    def _vector(self, W: Array) -> Array:
-        return W[self._triangle] * self._stretch
-
-    def _matrix(self, w: Array) -> Array:
-        W = np.zeros((self.term.p, self.term.p))
-        W[self._triangle] = w / self._stretch
-        return W + np.triu(W, 1).T
 
     def _split(self, z: Array) -> tuple[Array, Array, Array]:
         n = self.n
@@ -62,7 +70,7 @@ class OperatorPenaltyProblem:
         """Eigenpairs of both sides, value and gradient of Omega_pen*, remembered for the same z."""
         if self._cached is None or not np.array_equal(self._cached[0], z):
             gamma_lo, gamma_up, w = self._split(z)
-            W = self._matrix(w)
+            W = unpack_symmetric(w, self.term.p)
             self.decompositions += 3
             lo, up = self.term.evaluate(gamma_lo, -W), self.term.evaluate(gamma_up, W)
             self._cached = (z.copy(), (lo, up, *self.penalty.conjugate(W)))
@@ -74,15 +82,72 @@ class OperatorPenaltyProblem:
         lo, up, pen, D = self.states(z)
         value = float((gamma_up - gamma_lo) @ self.r) - pen - lo.value - up.value
         grad_W = lo.B @ lo.B.T - up.B @ up.B.T - D
-        return value, np.concatenate([-self.r - lo.f, self.r - up.f, self.scale * self._vector(grad_W)])
+        return value, np.concatenate([-self.r - lo.f, self.r - up.f, self.scale * pack_symmetric(grad_W)])
 
-    def certificate(self, z: Array) -> Certificate:
-        """Certificate of z."""
+    def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
+        """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
+        lo, up, _, _ = self.states(z)
+        soft = self.penalty.derivative(unpack_symmetric(self._split(z)[2], self.term.p))
+        full = np.zeros(self.n_variables)
+
+        def product(d: Array) -> Array:
+            full[support] = d
+            d_lo, d_up, w = self._split(full)
+            dW = unpack_symmetric(w, self.term.p)
+            h_lo, E_lo = lo.matrix_derivative(d_lo, -dW)
+            h_up, E_up = up.matrix_derivative(d_up, dW)
+            h_W = E_up - E_lo + soft(dW)
+            return np.concatenate([h_lo, h_up, self.scale * pack_symmetric(h_W)])[support]
+
+        return product
+
+    @property
+    def terms(self) -> tuple[SideTerm, ...]:
+        """The spaces that operators live in: one, shared by both sides."""
+        return (self.term,)
+
+    def restricted(self, bases: Bases) -> OperatorPenaltyProblem:
+        """The same problem with operators restricted to a subspace."""
+        pen = self.penalty
+        return OperatorPenaltyProblem(self.term.projected(bases[0]), self.r, pen.lam_pen1, pen.lam_pen2)
+
+    def lift(self, z: Array, bases: Bases) -> Array:
+        """Variables of this problem from those of a restricted one: ``W = Q W_Q Q'``."""
+        Q = bases[0]
+        small = unpack_symmetric(z[2 * self.n :], Q.shape[1])
+        return np.concatenate([z[: 2 * self.n], pack_symmetric(Q @ small @ Q.T)])
+
+    def project(self, z: Array, bases: Bases) -> Array:
+        """Variables of a restricted problem from those of this one: ``W_Q = Q' W Q``."""
+        Q = bases[0]
+        W = unpack_symmetric(z[2 * self.n :], self.term.p)
+        return np.concatenate([z[: 2 * self.n], pack_symmetric(Q.T @ W @ Q)])
+
+    def lift_sides(self, sides: Sides, bases: Bases) -> Sides:
+        """A primal point of this problem from one of a restricted one."""
+        return tuple(side.lifted(bases[0]) for side in sides)
+
+    def positive_vectors(self, z: Array) -> list[Array]:
+        """Positive eigenvectors of the term at z, those of both sides."""
+        lo, up, _, _ = self.states(z)
+        return [np.column_stack([lo.positive_vectors, up.positive_vectors])]
+
+    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
+        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
+        gamma_lo, gamma_up, w = self._split(z)
+        W = unpack_symmetric(w, self.term.p)
+        lo, value_lo = self.term.refine(gamma_lo, -W, vectors[0])
+        up, value_up = self.term.refine(gamma_up, W, vectors[0])
+        linear = float((gamma_up - gamma_lo) @ self.r) - self.penalty.conjugate(W)[0]
+        return [np.column_stack([lo, up])], linear - value_lo - value_up
+
+    def certificate(self, z: Array, also: Sides | None = None) -> Certificate:
+        """Certificate of z; `also` is a feasible point known from elsewhere."""
         z = np.maximum(z, self.lower_bounds)
         value, _ = self.value_and_grad(z)
         lo, up, _, _ = self.states(z)
         terms = (self.term, self.term)
-        return certify(terms, (-self.r, self.r), (lo.primal, up.primal), value, self.objective)
+        return certify(terms, (-self.r, self.r), (lo.primal, up.primal), value, self.objective, also)
 
     def objective(self, sides: Sides) -> float:
         """Primal value."""
@@ -96,7 +161,7 @@ class OperatorPenaltyProblem:
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""
         gamma_lo, gamma_up, w = self._split(z)
-        return DualPoint(gamma_lo, gamma_up, W=self._matrix(w))
+        return DualPoint(gamma_lo, gamma_up, W=unpack_symmetric(w, self.term.p))
 
     def start_from(self, point: DualPoint) -> Array:
         """Start from the solution of a neighbouring problem."""
@@ -105,4 +170,4 @@ class OperatorPenaltyProblem:
         else:
             # W that gives both operators the arguments they have at `point`: see DualPoint.weights
             W = self.term.weighted_gram(-point.mean_alpha_0)
-        return np.concatenate([point.gamma_lo, point.gamma_up, self._vector(W) / self.scale])
+        return np.concatenate([point.gamma_lo, point.gamma_up, pack_symmetric(W) / self.scale])

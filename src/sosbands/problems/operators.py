@@ -36,6 +36,11 @@ class PrimalSide:
         p = len(self.B)
         return float(np.square(gram).sum() + 2 * self.ridge * np.trace(gram) + self.ridge**2 * p)
 
+    def lifted(self, Q: Array) -> PrimalSide:
+        """``Q A Q'`` for orthonormal columns Q: the same values, in the space that Q maps to."""
+        B = self.B if self.ridge == 0 else np.column_stack([self.B, np.sqrt(self.ridge) * np.eye(len(self.B))])
+        return PrimalSide(Q @ B, 0.0, self.f)
+
     def scaled(self, t: float) -> PrimalSide:
         """``t A``."""
         return PrimalSide(np.sqrt(t) * self.B, t * self.ridge, t * self.f)

@@ -8,9 +8,11 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from sosbands._types import Array
+from sosbands._types import Array, BoolArray
 from sosbands.problems.conjugates import PositivePart, TraceFrobenius
 from sosbands.problems.operators import PrimalSide
+
+KRYLOV_DEPTH = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,22 +30,36 @@ class SideState:
         return self.part.value
 
     @property
+    def positive_vectors(self) -> Array:
+        """Eigenvectors of the positive part, shape (p, rank)."""
+        return self.part.U[:, : self.part.rank]
+
+    @property
     def primal(self) -> PrimalSide:
         """The operator that this point recovers."""
         return PrimalSide(self.B, 0.0, self.f)
 
     @cached_property
     def _Zp(self) -> Array:
-        return self.part.U[:, : self.part.rank].T @ self.V
+        return self.positive_vectors.T @ self.V
+
+    def restricted(self, rows: BoolArray) -> SideState:
+        """The same state seen from some of the points only: derivatives then cost nothing for the others."""
+        return SideState(self.V[:, rows], self.part, self.B, self.f[rows])
 
     def derivative(self, dc: Array, dW: Array | None = None) -> tuple[Array, Array]:
-        """Derivative of f (n,) along ``(dc, dW)``, and that of the operator as C with ``E = C U_+' + U_+ C'``."""
-        Up = self.part.U[:, : self.part.rank]
+        """Derivative of f along ``(dc, dW)``, and that of the operator as C with ``E = C U_+' + U_+ C'``."""
         T = (self.V * dc) @ self._Zp.T
         if dW is not None:
-            T = T + dW @ Up
+            T = T + dW @ self.positive_vectors
         C = self.part.derivative_factor(T)
         return 2 * np.einsum("ij,ij->j", C.T @ self.V, self._Zp), C
+
+    def matrix_derivative(self, dc: Array, dW: Array) -> tuple[Array, Array]:
+        """Derivatives of f and of the operator, the second as a (p, p) matrix."""
+        df, C = self.derivative(dc, dW)
+        half = C @ self.positive_vectors.T
+        return df, half + half.T
 
 
 class SideTerm:
@@ -70,8 +86,7 @@ class SideTerm:
     @cached_property
     def gram(self) -> Array:
         """``V V'``."""
-        gram: Array = self.V @ self.V.T
-        return gram
+        return np.asarray(self.V @ self.V.T)
 
     @cached_property
     def identity_values(self) -> Array:
@@ -91,9 +106,9 @@ class SideTerm:
         """``V Diag(c) V'``, touching only the columns with a non-zero weight."""
         (support,) = np.nonzero(c)
         if 2 * len(support) > self.n:
-            return np.matmul(self.V * c, self.V.T)
+            return np.asarray((self.V * c) @ self.V.T)
         Vs = self.V[:, support]
-        return np.matmul(Vs * c[support], Vs.T)
+        return np.asarray((Vs * c[support]) @ Vs.T)
 
     def evaluate(self, c: Array, W: Array | None = None) -> SideState:
         """State at ``M = V Diag(c - b/n) V' + W``; one eigendecomposition."""
@@ -105,6 +120,32 @@ class SideTerm:
         part = self.regulariser.decompose(M)
         B = part.factor
         return SideState(self.V, part, B, np.square(B.T @ self.V).sum(axis=0))
+
+    def projected(self, Q: Array) -> SideTerm:
+        """The same side with operators restricted to ``Q A Q'``, Q with orthonormal columns."""
+        term = SideTerm(Q.T @ self.V, b=self.b, lam1=self.regulariser.lam1, lam2=self.regulariser.lam2)
+        if "gram" in self.__dict__:
+            term.__dict__["gram"] = Q.T @ self.gram @ Q
+        return term
+
+    def refine(self, c: Array, W: Array | None, X: Array) -> tuple[Array, float]:
+        """Approximate positive eigenvectors at ``(c, W)`` from a block Krylov space started at X.
+
+        Returns them with the value of Omega* that they give, a lower bound of the true one. Costs a few
+        products with blocks of vectors, no decomposition of a (p, p) matrix.
+        """
+        weights = c - self.b / self.n
+
+        def product(Y: Array) -> Array:
+            MY = self.V @ (weights[:, None] * (self.V.T @ Y))
+            return np.asarray(MY if W is None else MY + W @ Y)
+
+        blocks = [np.linalg.qr(X)[0]]
+        for _ in range(KRYLOV_DEPTH):
+            blocks.append(np.linalg.qr(product(blocks[-1]))[0])
+        S = np.linalg.qr(np.column_stack(blocks))[0]
+        part = self.regulariser.decompose(S.T @ product(S))
+        return S @ part.U[:, : part.rank], part.value
 
     def objective(self, side: PrimalSide) -> float:
         """``(b/n) sum_i f(X_i) + lam1 tr A + lam2 ||A||_F^2``."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sosbands._types import Array
-from sosbands.problems.certificate import Certificate, Sides, certify
+from sosbands._types import Array, BoolArray
+from sosbands.problems.certificate import Bases, Certificate, Sides, certify
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.side import SideState, SideTerm
 
@@ -66,24 +66,56 @@ class TrainingPenaltyProblem:
         grad = np.concatenate([-self.r - lo.f, self.r - up.f, self.scale * grad_alpha])
         return value - lo.value - up.value, grad
 
-    def hessian_product(self, z: Array) -> Callable[[Array], Array]:
-        """Product with minus the generalised Hessian."""
+    def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
+        """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
         lo, up = self.states(z)
+        full = np.zeros(self.n_variables)
 
         def product(d: Array) -> Array:
-            d_lo, d_up, d_alpha = self._split(d)
+            full[support] = d
+            d_lo, d_up, d_alpha = self._split(full)
             h_lo, _ = lo.derivative(d_lo + d_alpha)
             h_up, _ = up.derivative(d_up - d_alpha)
-            return np.concatenate([h_lo, h_up, self.scale * (h_lo - h_up + d_alpha / (2 * self.lam_pen))])
+            h_alpha = self.scale * (h_lo - h_up + d_alpha / (2 * self.lam_pen))
+            return np.concatenate([h_lo, h_up, h_alpha])[support]
 
         return product
 
-    def certificate(self, z: Array) -> Certificate:
-        """Certificate of z."""
+    def restricted(self, bases: Bases) -> TrainingPenaltyProblem:
+        """The same problem with operators restricted to subspaces."""
+        lower, upper = (term.projected(Q) for term, Q in zip(self.terms, bases, strict=True))
+        return TrainingPenaltyProblem(lower, upper, self.r, self.lam_pen)
+
+    def lift(self, z: Array, bases: Bases) -> Array:  # noqa: ARG002
+        """Variables of this problem from those of a restricted one: the same multipliers."""
+        return z
+
+    def project(self, z: Array, bases: Bases) -> Array:  # noqa: ARG002
+        """Variables of a restricted problem from those of this one."""
+        return z
+
+    def lift_sides(self, sides: Sides, bases: Bases) -> Sides:
+        """A primal point of this problem from one of a restricted one."""
+        return tuple(side.lifted(Q) for side, Q in zip(sides, bases, strict=True))
+
+    def positive_vectors(self, z: Array) -> list[Array]:
+        """Positive eigenvectors of each term at z."""
+        return [state.positive_vectors for state in self.states(z)]
+
+    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
+        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
+        gamma_lo, gamma_up, alpha_0 = self._split(z)
+        lo, value_lo = self.terms[0].refine(gamma_lo + alpha_0, None, vectors[0])
+        up, value_up = self.terms[1].refine(gamma_up - alpha_0, None, vectors[1])
+        linear = float((gamma_up - gamma_lo) @ self.r) - float(alpha_0 @ alpha_0) / (4 * self.lam_pen)
+        return [lo, up], linear - value_lo - value_up
+
+    def certificate(self, z: Array, also: Sides | None = None) -> Certificate:
+        """Certificate of z; `also` is a feasible point known from elsewhere."""
         z = np.maximum(z, self.lower_bounds)
         value, _ = self.value_and_grad(z)
         lo, up = self.states(z)
-        return certify(self.terms, (-self.r, self.r), (lo.primal, up.primal), value, self.objective)
+        return certify(self.terms, (-self.r, self.r), (lo.primal, up.primal), value, self.objective, also)
 
     def objective(self, sides: Sides) -> float:
         """Primal value."""

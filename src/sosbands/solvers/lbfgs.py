@@ -15,7 +15,7 @@ MEMORY = 20
 RESTARTS = 3
 
 
-class _Monitor:
+class Monitor:
     """Certifies every accepted iterate and remembers the best."""
 
     def __init__(self, problem: DualProblem, tol: float) -> None:
@@ -26,8 +26,11 @@ class _Monitor:
         self.best_z = np.zeros(0)
 
     def __call__(self, z: Array) -> bool:
-        """Record z; True if the tolerance is reached."""
-        certificate = self.problem.certificate(z)
+        """Certify and record z; True if the tolerance is reached."""
+        return self.record(self.problem.certificate(z), z)
+
+    def record(self, certificate: CertificateLike, z: Array) -> bool:
+        """Record the certificate of z; True if the tolerance is reached."""
         if self.best is None or certificate.gap < self.best.gap:
             self.best, self.best_z = certificate, np.maximum(z, self.problem.lower_bounds)
         made, seconds = self.problem.decompositions - self.decompositions, perf_counter() - self.clock
@@ -42,6 +45,11 @@ class _Monitor:
             )
         )
         return certificate.gap <= self.tol
+
+    @property
+    def iterations(self) -> int:
+        """Points certified after the start."""
+        return len(self.history) - 1
 
     def result(self, status: Status) -> SolverResult:
         """Everything recorded so far."""
@@ -60,32 +68,41 @@ class _Monitor:
 
 def solve_lbfgs(problem: DualProblem, start: Array, tol: float, max_iterations: int) -> SolverResult:
     """Maximise the dual by SciPy's L-BFGS-B; value and gradient come from one decomposition per side."""
-    monitor = _Monitor(problem, tol)
+    monitor = Monitor(problem, tol)
     z = np.maximum(start, problem.lower_bounds)
     if monitor(z):
         return monitor.result(Status.CONVERGED)
-    converged = False
+    for _ in range(RESTARTS + 1):
+        left = max_iterations - monitor.iterations
+        if left <= 0:
+            return monitor.result(Status.ITERATION_LIMIT)
+        z, done = ascend_lbfgs(problem, monitor, z, left)
+        if done:
+            return monitor.result(Status.CONVERGED)
+    return monitor.result(Status.STALLED if monitor.iterations < max_iterations else Status.ITERATION_LIMIT)
+
+
+def ascend_lbfgs(problem: DualProblem, monitor: Monitor, z: Array, iterations: int) -> tuple[Array, bool]:
+    """Run L-BFGS-B for at most `iterations` from z; the last point, and whether the monitor was satisfied."""
+    done = False
 
     def negative(z: Array) -> tuple[float, Array]:
         value, grad = problem.value_and_grad(z)
         return -value, -grad
 
     def callback(z: Array) -> None:
-        nonlocal converged
-        converged = monitor(z)
-        if converged:
+        nonlocal done
+        done = monitor(z)
+        if done:
             raise StopIteration
 
-    for _ in range(RESTARTS + 1):
-        left = max_iterations - len(monitor.history) + 1
-        if left <= 0:
-            return monitor.result(Status.ITERATION_LIMIT)
-        options = {"maxcor": MEMORY, "maxiter": left, "maxfun": 20 * left, "ftol": 0.0, "gtol": 0.0}
-        bounds = Bounds(problem.lower_bounds, np.inf)
-        found = minimize(negative, z, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
-        if converged:
-            return monitor.result(Status.CONVERGED)
-        z = found.x
-    if len(monitor.history) > max_iterations:
-        return monitor.result(Status.ITERATION_LIMIT)
-    return monitor.result(Status.STALLED)
+    found = minimize(
+        negative,
+        z,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(problem.lower_bounds, np.inf),
+        callback=callback,
+        options={"maxcor": MEMORY, "maxiter": iterations, "maxfun": 20 * iterations, "ftol": 0.0, "gtol": 0.0},
+    )
+    return found.x, done

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from sosbands._types import Array
+from sosbands._types import Array, BoolArray
 
 
 class Status(StrEnum):
@@ -53,6 +54,9 @@ class DualProblem(Protocol):
 
     def value_and_grad(self, z: Array) -> tuple[float, Array]:
         """Dual value and gradient."""
+
+    def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
+        """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
 
     def certificate(self, z: Array) -> CertificateLike:
         """Certificate of any z; cheap at the z of the last `value_and_grad`."""

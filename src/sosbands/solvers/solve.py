@@ -9,10 +9,16 @@ import numpy as np
 
 from sosbands._types import Array
 from sosbands.solvers.lbfgs import solve_lbfgs
+from sosbands.solvers.newton import solve_newton
+from sosbands.solvers.subspace import solve_subspace
 from sosbands.solvers.protocol import DualProblem, SolverResult, Status
 
-SOLVERS: dict[str, Callable[[DualProblem, Array, float, int], SolverResult]] = {"lbfgs": solve_lbfgs}
-NEEDED = ("n_variables", "lower_bounds", "decompositions", "value_and_grad", "certificate", "parts")
+SOLVERS: dict[str, Callable[[DualProblem, Array, float, int], SolverResult]] = {
+    "lbfgs": solve_lbfgs,
+    "newton": solve_newton,
+    "subspace": solve_subspace,
+}
+NEEDED = ("n_variables", "lower_bounds", "decompositions", "value_and_grad", "certificate", "hessian_product", "parts")
 
 
 def solve(
@@ -33,7 +39,7 @@ def solve(
         Zero by default.
     tol : float
         Relative duality gap.
-    solver : {"auto", "lbfgs"}
+    solver : {"auto", "lbfgs", "newton"}
     max_iterations : int
         Per part.
     """

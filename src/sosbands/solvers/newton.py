@@ -1,0 +1,91 @@
+"""Semismooth Newton-CG on the dual, after a short L-BFGS start."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+
+from sosbands._types import Array, BoolArray
+from sosbands.solvers.lbfgs import Monitor, ascend_lbfgs
+from sosbands.solvers.protocol import DualProblem, SolverResult, Status
+
+WARM_UP = 30  # L-BFGS iterations from a cold start: the Hessian is zero where no eigenvalue is positive
+ARMIJO = 1e-4
+BACKTRACKS = 12
+
+
+def solve_newton(problem: DualProblem, start: Array, tol: float, max_iterations: int) -> SolverResult:
+    """Maximise the dual by damped Newton steps on the free variables.
+
+    A step sets the variables that the optimality conditions call active to their bounds and solves
+    ``(H_FF + damping I) d_F = g_F - H_FA d_A`` for the others by conjugate gradients. It is accepted along the
+    projected path if the dual rises enough; otherwise the damping grows and, at last, L-BFGS takes over for a
+    while, so that no point is left that is not a solution.
+    """
+    monitor = Monitor(problem, tol)
+    z = np.maximum(start, problem.lower_bounds)
+    if monitor(z):
+        return monitor.result(Status.CONVERGED)
+    z, done = ascend_lbfgs(problem, monitor, z, WARM_UP if not start.any() else 5)
+    if done:
+        return monitor.result(Status.CONVERGED)
+    damping = 1e-3
+    while monitor.iterations < max_iterations:
+        step = _newton_step(problem, z, damping)
+        if step is None:
+            damping *= 10
+            if damping > 1e3:
+                before = z
+                z, done = ascend_lbfgs(problem, monitor, z, WARM_UP)
+                damping = 1e-3
+                if done:
+                    return monitor.result(Status.CONVERGED)
+                if np.array_equal(z, before):
+                    return monitor.result(Status.STALLED)
+            continue
+        z, shrink = step
+        damping = max(1e-12, damping * (0.1 if shrink == 1 else 2.0))
+        if monitor(z):
+            return monitor.result(Status.CONVERGED)
+    return monitor.result(Status.ITERATION_LIMIT)
+
+
+def _newton_step(problem: DualProblem, z: Array, damping: float) -> tuple[Array, float] | None:
+    """Next point and the accepted step length, or None if no step of this damping raises the dual."""
+    value, grad = problem.value_and_grad(z)
+    bound = problem.lower_bounds
+    active = z + grad <= bound
+    d = np.zeros_like(z)
+    d[active] = bound[active] - z[active]
+    _solve_free(problem, z, grad, active, d, damping)
+    t = 1.0
+    for _ in range(BACKTRACKS):
+        candidate = np.maximum(z + t * d, bound)
+        new_value, _ = problem.value_and_grad(candidate)
+        rise = float(grad @ (candidate - z))
+        if new_value >= value + ARMIJO * max(rise, 0.0) and new_value > value:
+            return candidate, t
+        t *= 0.5 if t > 0.2 else 0.2
+    return None
+
+
+def _solve_free(problem: DualProblem, z: Array, grad: Array, active: BoolArray, d: Array, damping: float) -> None:
+    """Fill the free entries of d."""
+    support = ~active | (d != 0)
+    free = ~active[support]
+    product = problem.hessian_product(z, support)
+    known = d[support]
+    rhs = (grad[support] - product(known))[free] if known.any() else grad[support][free]
+    size = float(np.linalg.norm(rhs))
+    if size == 0:
+        return
+    shift = damping * min(1.0, size)
+    whole = np.zeros(len(known))
+
+    def free_product(v: Array) -> Array:
+        whole[free] = v
+        return product(whole)[free] + shift * v
+
+    operator = LinearOperator((len(rhs), len(rhs)), matvec=free_product, dtype=float)
+    solution, _ = cg(operator, rhs, rtol=min(0.1, np.sqrt(size)) * 0.1, maxiter=200)
+    d[~active] = solution

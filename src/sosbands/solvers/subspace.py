@@ -1,0 +1,100 @@
+"""Growing subspaces: the exact problem in p features, solved through problems in a few hundred at most.
+
+Restricting the operators to ``Q A Q'`` gives a problem of the same kind with features ``Q'V``. Its feasible points
+are feasible in the full problem, so its value bounds the optimum from above; its multipliers, inserted in the full
+dual, bound it from below. The two meet once Q contains the few positive eigenvectors of the full dual matrices, so
+these are added to Q until they do. Only the certificate decomposes a (p, p) matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from sosbands._types import Array
+from sosbands.solvers.lbfgs import Monitor
+from sosbands.solvers.newton import solve_newton
+from sosbands.solvers.protocol import CertificateLike, DualProblem, SolverResult, Status
+
+START = 60  # dimension of the first subspace, the leading pivots of the features
+ROUNDS = 25
+Bases = tuple[Array, ...]
+
+
+class RestrictableProblem(DualProblem, Protocol):
+    """A dual problem whose operators can be restricted to subspaces, one basis per term."""
+
+    @property
+    def terms(self) -> tuple[Any, ...]:
+        """Spaces that operators live in; each has a dimension ``p``."""
+
+    def restricted(self, bases: Bases) -> RestrictableProblem:
+        """The problem in features ``Q'V``."""
+
+    def lift(self, z: Array, bases: Bases) -> Array:
+        """Variables of this problem from those of a restricted one."""
+
+    def project(self, z: Array, bases: Bases) -> Array:
+        """Variables of a restricted problem from those of this one."""
+
+    def lift_sides(self, sides: Any, bases: Bases) -> Any:
+        """A primal point of this problem from one of a restricted one."""
+
+    def positive_vectors(self, z: Array) -> list[Array]:
+        """Positive eigenvectors of each term at z."""
+
+    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
+        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
+
+    def certificate(self, z: Array, also: Any = None) -> CertificateLike:
+        """Certificate of z; `also` is a feasible primal point known from elsewhere."""
+
+
+def solve_subspace(problem: RestrictableProblem, start: Array, tol: float, max_iterations: int) -> SolverResult:
+    """Solve restricted problems by Newton's method, growing the subspaces until the full gap is at most `tol`."""
+    monitor = Monitor(problem, tol)
+    bases: Bases = tuple(np.eye(term.p, min(START, term.p)) for term in problem.terms)
+    z, iterations, made, gap = start, 0, 0, 0.1
+    if start.any():
+        bases = _grown(bases, problem.positive_vectors(start))
+    for _ in range(ROUNDS):
+        small = problem.restricted(bases)
+        inner = solve_newton(small, problem.project(z, bases), max(0.25 * tol, 0.05 * gap), max_iterations - iterations)
+        iterations, made = iterations + inner.iterations, made + inner.decompositions
+        z = problem.lift(inner.variables, bases)
+        vectors = [Q @ U for Q, U in zip(bases, small.positive_vectors(inner.variables), strict=True)]
+        vectors, estimate = problem.refine(z, vectors)
+        primal = inner.certificate.primal_value
+        gap = (primal - estimate) / primal if np.isfinite(primal) and primal > 0 else 1.0
+        if gap <= 0.9 * tol:
+            # the estimate never lies below the dual value, so a certificate can only succeed from here
+            certificate = problem.certificate(z, problem.lift_sides(inner.certificate.sides, bases))
+            if monitor.record(certificate, z):
+                return _counted(monitor.result(Status.CONVERGED), iterations, made)
+            vectors, gap = problem.positive_vectors(z), certificate.gap
+        grown = _grown(bases, vectors)
+        if iterations >= max_iterations or all(Q.shape == G.shape for Q, G in zip(bases, grown, strict=True)):
+            break
+        bases = grown
+    # no subspace is left to try: the problem itself, from the best multipliers found
+    result = solve_newton(problem, z, tol, max_iterations)
+    return _counted(result, iterations + result.iterations, made)
+
+
+def _grown(bases: Bases, vectors: list[Array]) -> Bases:
+    """Bases of the sums of the subspaces and the spans of `vectors`, old columns first."""
+    return tuple(_extended(Q, X) for Q, X in zip(bases, vectors, strict=True))
+
+
+def _extended(Q: Array, X: Array) -> Array:
+    for _ in range(2):  # twice is enough
+        X = X - Q @ (Q.T @ X)
+    U, s, _ = np.linalg.svd(X, full_matrices=False)
+    new = U[:, s > 1e-8][:, : len(Q) - Q.shape[1]]
+    return np.column_stack([Q, new - Q @ (Q.T @ new)]) if new.size else Q
+
+
+def _counted(result: SolverResult, iterations: int, made: int) -> SolverResult:
+    return replace(result, iterations=iterations, decompositions=result.decompositions + made)
