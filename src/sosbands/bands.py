@@ -23,9 +23,9 @@ from sosbands.problems import (
     SymmetricProblem,
     TrainingPenaltyProblem,
 )
-from sosbands.scaling import PenaltyScale, SolverUnits, read_penalties, root_mean_square, solver_units
+from sosbands.scaling import PenaltyScale, SolverUnits, read_number, read_penalties, root_mean_square, solver_units
 from sosbands.solution import BandSolution, band_solution, zero_solution
-from sosbands.solvers import Status, solve
+from sosbands.solvers import Status, check_solver, solve
 
 TwoSidedProblem = AsymmetricProblem | TrainingPenaltyProblem | OperatorPenaltyProblem | SymmetricProblem
 
@@ -81,7 +81,7 @@ def learn_bands(
         square, so that the bands are equivariant in the residuals; a PenaltyScale reuses one made before. False
         solves the problem literally, in the units given.
     X_kernel : array-like, optional
-        What the kernel sees instead of `X`: transformed points, or the kernel matrix.
+        What the kernel sees instead of `X` (which may then be None): transformed points, or the kernel matrix.
 
     Returns
     -------
@@ -89,10 +89,13 @@ def learn_bands(
     """
     points = _check_points(X if X_kernel is None else X_kernel, kernel)
     r = _check_residuals(residuals, len(points))
-    if X_kernel is not None and len(X) != len(points):
+    if X_kernel is not None and X is not None and len(X) != len(points):
         raise ValueError(f"X_kernel has {len(points)} rows: expected {len(X)}, as X")
-    if not 0 < tol < 1:
+    if not 0 < read_number("tol", tol) < 1:
         raise ValueError(f"tol={tol!r}: expected a number in (0, 1)")
+    if not isinstance(normalize, (bool, PenaltyScale)):
+        raise ValueError(f"normalize={normalize!r}: expected True, False or a PenaltyScale")
+    check_solver(solver)
     penalties = read_penalties(width_penalty, trace_penalty, frobenius_penalty, symmetry_penalty, symmetry_kind)
     lower, upper = _features(points, kernel, lengthscale, rank)
     if lower is not upper and (penalties.is_symmetric or penalties.kind == "operator"):
@@ -208,7 +211,9 @@ def _check_points(X: Any, kernel: Any) -> AnyArray:
 
 
 def _check_residuals(residuals: Any, n: int) -> Array:
+    if np.ndim(residuals) != 1:
+        raise ValueError(f"residuals have shape {np.shape(residuals)}: expected ({n},), one per row of X")
     r: Array = check_array(residuals, dtype=np.float64, ensure_2d=False, input_name="residuals")
-    if r.ndim != 1 or len(r) != n:
+    if len(r) != n:
         raise ValueError(f"residuals have shape {r.shape}: expected ({n},), one per row of X")
     return r

@@ -54,9 +54,9 @@ def read_penalties(width: Any, trace: Any, frobenius: Any, symmetry: Any, kind: 
     """Check the user's numbers."""
     if kind not in KINDS:
         raise ValueError(f"symmetry_kind={kind!r}: expected one of {list(KINDS)}")
-    b = _number("width_penalty", width)
-    lam1 = _number("trace_penalty", trace)
-    lam2 = _number("frobenius_penalty", frobenius)
+    b = read_number("width_penalty", width)
+    lam1 = read_number("trace_penalty", trace)
+    lam2 = read_number("frobenius_penalty", frobenius)
     if lam2 == 0:
         raise ValueError("frobenius_penalty=0: expected a number > 0 (the dual needs a strongly convex objective)")
     if isinstance(symmetry, (tuple, list)):
@@ -65,9 +65,9 @@ def read_penalties(width: Any, trace: Any, frobenius: Any, symmetry: Any, kind: 
                 f"symmetry_penalty={symmetry!r}: expected a number >= 0, or for symmetry_kind='operator' a pair "
                 "(nuclear, squared Frobenius)"
             )
-        lam_pen1, lam_pen2 = (_number("symmetry_penalty", value, infinite=True) for value in symmetry)
+        lam_pen1, lam_pen2 = (read_number("symmetry_penalty", value, infinite=True) for value in symmetry)
     else:
-        lam_pen1, lam_pen2 = 0.0, _number("symmetry_penalty", symmetry, infinite=True)
+        lam_pen1, lam_pen2 = 0.0, read_number("symmetry_penalty", symmetry, infinite=True)
     if lam_pen2 == 0 and 0 < lam_pen1 < np.inf:
         raise ValueError(
             f"symmetry_penalty={symmetry!r}: a nuclear penalty needs a squared Frobenius penalty > 0 beside it"
@@ -75,11 +75,12 @@ def read_penalties(width: Any, trace: Any, frobenius: Any, symmetry: Any, kind: 
     return Penalties(b, lam1, lam2, lam_pen1, lam_pen2, kind)
 
 
-def _number(name: str, value: Any, *, infinite: bool = False) -> float:
+def read_number(name: str, value: Any, *, infinite: bool = False) -> float:
+    """`value` as a float >= 0, finite unless `infinite`; an error that names the argument otherwise."""
     wanted = "a number >= 0" + (" or inf" if infinite else "")
-    if isinstance(value, (str, bool)) or not np.isscalar(value):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ValueError(f"{name}={value!r}: expected {wanted}")
-    number = float(value)  # type: ignore[arg-type]
+    number = float(value)
     if np.isnan(number) or number < 0 or (np.isinf(number) and not infinite):
         raise ValueError(f"{name}={value!r}: expected {wanted}")
     return number
@@ -146,26 +147,32 @@ class SolverUnits:
 
 def solver_units(r: Array, variance: float, given: Penalties) -> SolverUnits:
     """Units in which the residuals have root mean square 1; a ScaleError if double precision cannot hold them."""
-    rms = root_mean_square(r)
-    lam2 = 2 * given.lam2 / variance**2
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        value = lam2 * rms * rms
+    rms, variance64 = root_mean_square(r), np.float64(variance)
+    with np.errstate(all="ignore"):
+        lam2 = 2 * given.lam2 / variance64**2
+        unit = lam2 * rms
+        operator = given.kind == "operator"
         canonical = Penalties(
-            b=float(np.divide(given.b, lam2 * rms)),
-            lam1=float(np.divide(given.lam1 / variance, lam2 * rms)),
+            b=float(given.b / unit),
+            lam1=float(given.lam1 / variance64 / unit),
             lam2=0.5,
-            lam_pen1=float(np.divide(given.lam_pen1 / variance, lam2 * rms)),
-            lam_pen2=float(given.lam_pen2 / lam2 / (variance**2 if given.kind == "operator" else 1.0)),
+            lam_pen1=float(given.lam_pen1 / variance64 / unit),
+            lam_pen2=float(given.lam_pen2 / (2 * given.lam2) if operator else given.lam_pen2 / lam2),
             kind=given.kind,
         )
-    too_large = max(canonical.b, canonical.lam1)
-    if not np.isfinite(value) or not too_large <= LARGEST_PENALTY:
+        value = float(unit * rms)
+    same_limits = np.array_equal(
+        [np.isinf([given.lam_pen1, given.lam_pen2]), np.equal([given.lam_pen1, given.lam_pen2], 0)],
+        [np.isinf([canonical.lam_pen1, canonical.lam_pen2]), np.equal([canonical.lam_pen1, canonical.lam_pen2], 0)],
+    )
+    if not (same_limits and np.isfinite(value) and max(canonical.b, canonical.lam1) <= LARGEST_PENALTY):
         raise ScaleError(
-            f"residuals have root mean square {rms:.3g}: with width_penalty={given.b:.3g}, trace_penalty="
-            f"{given.lam1:.3g}, frobenius_penalty={given.lam2:.3g} the terms of the objective differ by more than "
-            "double precision holds. Rescale the residuals or use normalize=True."
+            f"residuals have root mean square {rms:.3g} and the kernel variance {variance:.3g}: with width_penalty="
+            f"{given.b:.3g}, trace_penalty={given.lam1:.3g}, frobenius_penalty={given.lam2:.3g} and symmetry_penalty="
+            f"({given.lam_pen1:.3g}, {given.lam_pen2:.3g}) the terms of the objective differ by more than double "
+            "precision holds. Rescale the residuals or use normalize=True."
         )
-    return SolverUnits(rms, variance, float(value), canonical)
+    return SolverUnits(rms, variance, value, canonical)
 
 
 def root_mean_square(r: Array) -> float:

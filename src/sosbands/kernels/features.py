@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_array
 
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.exceptions import InfeasibleProblemError, LowRankWarning
-from sosbands.kernels.pivoted_cholesky import check_remainder, dense_pivoted_cholesky, greedy_pivoted_cholesky
 from sosbands.kernels.resolve import CallableKernel, Kernel, PrecomputedKernel
 from sosbands.kernels.stationary import StationaryKernel
+from sosbands.pivoted_cholesky import check_remainder, dense_pivoted_cholesky, greedy_pivoted_cholesky
 
 DENSE_ROWS = 4000  # up to here the full matrix (128 MB) is formed and factorised by LAPACK
 BLOCK_VALUES = 250_000  # kernel values of new points held at a time: 2 MB stays in the cache, which is fastest
+BLOCK_PIVOTS = 64
 Rank = str | int | float
 
 
@@ -74,8 +75,8 @@ class KernelFeatures:
             yield self._features(points[start : start + rows])
 
     def _features(self, points: AnyArray) -> Array:
-        if points.dtype.kind in "fiub":
-            points = points.astype(float, copy=False)
+        if not isinstance(self.kernel, CallableKernel):
+            points = points.astype(float, copy=False)  # block by block, so that float32 input is never copied whole
         # Φ(x) = L⁻¹ k_P(x)
         Phi: Array = solve_triangular(self.L, self.kernel(points, self.landmarks).T, lower=True, check_finite=False)
         return Phi
@@ -125,11 +126,12 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelF
         V, pivots = np.ascontiguousarray(V[:keep]), pivots[:keep]
     else:
         V, pivots = greedy_pivoted_cholesky(
-            lambda i: kernel(X, X[i : i + 1])[:, 0],
+            lambda I, J: kernel(X[I], X if J is None else X[J]),
             diag,
             floor=floor,
             trace_left=trace_tol * diag.sum(),
             max_rank=max_rank,
+            block=BLOCK_PIVOTS,
         )
         check_remainder(None, diag, V, floor)
     if len(V) == 0:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from sosbands._types import Array, BoolArray
-from sosbands.problems.certificate import Bases, Certificate, Sides, certify
+from sosbands.problems.certificate import Bases, Certificate, Sides, add_certificates, certify
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.side import SideState, SideTerm
 
@@ -57,6 +57,10 @@ class OneSidedProblem:
         """The spaces that operators live in."""
         return (self.term,)
 
+    def preconditioner(self, z: Array, free: BoolArray, shift: float) -> None:  # noqa: ARG002
+        """None is needed: few multipliers are free."""
+        return
+
     def restricted(self, bases: Bases) -> OneSidedProblem:
         """The same problem with operators restricted to a subspace."""
         return OneSidedProblem(self.term.projected(bases[0]), self.target, self.weight)
@@ -89,6 +93,10 @@ class OneSidedProblem:
     def parts(self) -> tuple[OneSidedProblem, ...]:
         """Independent problems whose values add up to this one."""
         return (self,)
+
+    def joined_certificate(self, certificates: Sequence[Certificate]) -> Certificate:
+        """Certificate from those of the parts."""
+        return certificates[0]
 
 
 class AsymmetricProblem:
@@ -131,11 +139,12 @@ class AsymmetricProblem:
 
     def certificate(self, z: Array) -> Certificate:
         """Certificate of z, each side repaired by itself."""
-        z = np.maximum(z, 0.0)
-        value, _ = self.value_and_grad(z)
-        sides = tuple(part.state(g).primal for part, g in zip(self._parts, np.split(z, 2), strict=True))
-        terms = [part.term for part in self._parts]
-        return certify(terms, [part.target for part in self._parts], sides, value, self.objective)
+        halves = zip(self._parts, np.split(z, 2), strict=True)
+        return self.joined_certificate([part.certificate(g) for part, g in halves])
+
+    def joined_certificate(self, certificates: Sequence[Certificate]) -> Certificate:
+        """Certificate of the sum from those of the parts."""
+        return add_certificates(certificates)
 
     def objective(self, sides: Sides) -> float:
         """Primal value of both sides."""

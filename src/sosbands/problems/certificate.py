@@ -55,20 +55,47 @@ def certify(
     (the smallest feasible s, common or per side); and `also`, a point already known to be feasible.
     """
     best, best_value = sides, np.inf
-    for candidate in chain(_feasible(terms, targets, sides), [also] if also else []):
-        value = objective(candidate)
-        if value < best_value:
-            best, best_value = candidate, value
+    with np.errstate(over="ignore", invalid="ignore"):  # a hopeless scaling may overflow, and is not taken
+        for candidate in chain(_feasible(terms, targets, sides), [also] if also else []):
+            value = objective(candidate)
+            if value < best_value:
+                best, best_value = candidate, value
     rms = float(np.sqrt(np.mean(np.concatenate(targets) ** 2))) or 1.0
     violation = max(float(np.max(r - side.f, initial=0.0)) for r, side in zip(targets, best, strict=True)) / rms
-    gap = (best_value - dual_value) / max(best_value, TINY) if np.isfinite(best_value) else np.inf
-    if best_value == 0.0:
-        gap = 0.0 if dual_value == 0.0 else np.inf
-    return Certificate(dual_value, best_value, float(gap), violation, best)
+    return Certificate(dual_value, best_value, relative_gap(best_value, dual_value), violation, best)
+
+
+def add_certificates(certificates: Sequence[Certificate]) -> Certificate:
+    """Certificate of a sum of independent problems."""
+    dual_value = sum(certificate.dual_value for certificate in certificates)
+    primal_value = sum(certificate.primal_value for certificate in certificates)
+    return Certificate(
+        dual_value,
+        primal_value,
+        relative_gap(primal_value, dual_value),
+        max(certificate.violation for certificate in certificates),
+        tuple(side for certificate in certificates for side in certificate.sides),
+    )
+
+
+def relative_gap(primal_value: float, dual_value: float) -> float:
+    """``(P - D) / P``, 0 if both are 0, +inf if P is not finite."""
+    if not np.isfinite(primal_value):
+        return np.inf
+    return 0.0 if primal_value == dual_value else (primal_value - dual_value) / max(primal_value, TINY)
 
 
 def _feasible(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides) -> Iterator[Sides]:
     """Candidates, each feasible by construction."""
+    yield from _repaired(terms, targets, sides)
+    if len(sides) == 2 and len(sides[0].B) == len(sides[1].B) and terms[0] is terms[-1]:
+        # the average on both sides costs no symmetry penalty, which matters where that penalty is large
+        average = sides[0].average(sides[1])
+        yield from _repaired(terms, targets, (average, average))
+
+
+def _repaired(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides) -> Iterator[Sides]:
+    """`sides` scaled or shifted until feasible."""
     scales = [smallest_factor(r, side.f) for r, side in zip(targets, sides, strict=True)]
     for chosen in _common_and_own(scales):
         yield tuple(side.scaled(t) for side, t in zip(sides, chosen, strict=True))

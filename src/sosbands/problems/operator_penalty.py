@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class OperatorPenaltyProblem:
         if self._cached is None or not np.array_equal(self._cached[0], z):
             gamma_lo, gamma_up, w = self._split(z)
             W = unpack_symmetric(w, self.term.p)
-            self.decompositions += 3
+            self.decompositions += 2 + (self.penalty.lam_pen1 > 0)
             lo, up = self.term.evaluate(gamma_lo, -W), self.term.evaluate(gamma_up, W)
             self._cached = (z.copy(), (lo, up, *self.penalty.conjugate(W)))
         return self._cached[1]
@@ -105,6 +105,10 @@ class OperatorPenaltyProblem:
     def terms(self) -> tuple[SideTerm, ...]:
         """The spaces that operators live in: one, shared by both sides."""
         return (self.term,)
+
+    def preconditioner(self, z: Array, free: BoolArray, shift: float) -> None:  # noqa: ARG002
+        """None is needed: few multipliers are free."""
+        return
 
     def restricted(self, bases: Bases) -> OperatorPenaltyProblem:
         """The same problem with operators restricted to a subspace."""
@@ -157,6 +161,10 @@ class OperatorPenaltyProblem:
     def parts(self) -> tuple[OperatorPenaltyProblem, ...]:
         """Return the problem itself: the penalty couples the sides."""
         return (self,)
+
+    def joined_certificate(self, certificates: Sequence[Certificate]) -> Certificate:
+        """Certificate from those of the parts."""
+        return certificates[0]
 
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""

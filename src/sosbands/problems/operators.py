@@ -45,6 +45,11 @@ class PrimalSide:
         """``t A``."""
         return PrimalSide(np.sqrt(t) * self.B, t * self.ridge, t * self.f)
 
+    def average(self, other: PrimalSide) -> PrimalSide:
+        """``(A + A_other) / 2``."""
+        B = np.column_stack([self.B, other.B]) / np.sqrt(2.0)
+        return PrimalSide(B, 0.5 * (self.ridge + other.ridge), 0.5 * (self.f + other.f))
+
     def plus_identity(self, s: float, values: Array) -> PrimalSide:
         """``A + s I``, `values` being those of I at the learning points."""
         return PrimalSide(self.B, self.ridge + s, self.f + s * values)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from sosbands._types import Array, BoolArray
+from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.conjugates import PositivePart, TraceFrobenius
 from sosbands.problems.operators import PrimalSide
 
@@ -49,11 +49,22 @@ class SideState:
 
     def derivative(self, dc: Array, dW: Array | None = None) -> tuple[Array, Array]:
         """Derivative of f along ``(dc, dW)``, and that of the operator as C with ``E = C U_+' + U_+ C'``."""
-        T = (self.V * dc) @ self._Zp.T
+        T = self.V @ (dc[:, None] * self._Zp.T)
         if dW is not None:
             T = T + dW @ self.positive_vectors
         C = self.part.derivative_factor(T)
         return 2 * np.einsum("ij,ij->j", C.T @ self.V, self._Zp), C
+
+    def hessian_block(self, rows: IntArray) -> Array:
+        """Derivatives of f at `rows` with respect to their weights, a (len(rows), len(rows)) matrix."""
+        Z = self.part.U.T @ self.V[:, rows]
+        r = self.part.rank
+        Zp, Zm = Z[:r], Z[r:]
+        H = np.square(Zp.T @ Zp)
+        for k in range(r):
+            across = self.part.w[k] / (self.part.w[k] - self.part.w[r:])
+            H += 2 * np.outer(Zp[k], Zp[k]) * ((Zm.T * across) @ Zm)
+        return np.asarray(H / (2 * self.part.lam2))
 
     def matrix_derivative(self, dc: Array, dW: Array) -> tuple[Array, Array]:
         """Derivatives of f and of the operator, the second as a (p, p) matrix."""
@@ -86,12 +97,12 @@ class SideTerm:
     @cached_property
     def gram(self) -> Array:
         """``V V'``."""
-        return np.asarray(self.V @ self.V.T)
+        return np.asarray(self.V @ self.V.T, dtype=float)
 
     @cached_property
     def identity_values(self) -> Array:
         """Values of the operator I at the learning points, ``||Phi(X_i)||^2``."""
-        return np.einsum("ij,ij->j", self.V, self.V)
+        return np.asarray(np.einsum("ij,ij->j", self.V, self.V), dtype=float)
 
     @cached_property
     def constant(self) -> tuple[Array, Array] | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from sosbands._types import Array, BoolArray
 from sosbands.problems.certificate import Bases, Certificate, Sides, certify
 from sosbands.problems.dual_point import DualPoint
+from sosbands.problems.preconditioner import SquareFeatures, newton_preconditioner
 from sosbands.problems.side import SideState, SideTerm
+
+MIN_ROWS = 200  # with fewer alpha_0 plain conjugate gradients are quick
 
 
 class TrainingPenaltyProblem:
@@ -43,6 +46,7 @@ class TrainingPenaltyProblem:
         self.lower_bounds = np.repeat([0.0, 0.0, -np.inf], self.n)
         self.decompositions = 0
         self._cached: tuple[Array, tuple[SideState, SideState]] | None = None
+        self._squares: tuple[SquareFeatures, SquareFeatures] | None = None
 
     def _split(self, z: Array) -> tuple[Array, Array, Array]:
         n = self.n
@@ -80,6 +84,23 @@ class TrainingPenaltyProblem:
             return np.concatenate([h_lo, h_up, h_alpha])[support]
 
         return product
+
+    def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array] | None:
+        """Approximate inverse of minus the Hessian plus ``shift I`` on the free variables (all alpha_0 are free)."""
+        if self.n < MIN_ROWS:
+            return None
+        if self._squares is None:
+            lower, upper = self.terms
+            square = SquareFeatures.learn(lower.V)
+            self._squares = (square, square if lower is upper else SquareFeatures.learn(upper.V))
+        return newton_preconditioner(
+            self._squares,
+            self.states(z),
+            (free[: self.n], free[self.n : 2 * self.n]),
+            scale=self.scale,
+            delta=self.scale**2 / (2 * self.lam_pen) + shift,
+            shift=shift,
+        )
 
     def restricted(self, bases: Bases) -> TrainingPenaltyProblem:
         """The same problem with operators restricted to subspaces."""
@@ -125,6 +146,10 @@ class TrainingPenaltyProblem:
     def parts(self) -> tuple[TrainingPenaltyProblem, ...]:
         """Return the problem itself: the penalty couples the sides."""
         return (self,)
+
+    def joined_certificate(self, certificates: Sequence[Certificate]) -> Certificate:
+        """Certificate from those of the parts."""
+        return certificates[0]
 
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""

@@ -12,6 +12,8 @@ from sosbands.solvers.protocol import DualProblem, SolverResult, Status
 WARM_UP = 30  # L-BFGS iterations from a cold start: the Hessian is zero where no eigenvalue is positive
 ARMIJO = 1e-4
 BACKTRACKS = 12
+CG_TOLERANCE = 1e-2
+CG_ITERATIONS = 200
 
 
 def solve_newton(problem: DualProblem, start: Array, tol: float, max_iterations: int) -> SolverResult:
@@ -84,8 +86,15 @@ def _solve_free(problem: DualProblem, z: Array, grad: Array, active: BoolArray, 
 
     def free_product(v: Array) -> Array:
         whole[free] = v
-        return product(whole)[free] + shift * v
+        return np.asarray(product(whole)[free] + shift * v)
 
-    operator = LinearOperator((len(rhs), len(rhs)), matvec=free_product, dtype=float)
-    solution, _ = cg(operator, rhs, rtol=min(0.1, np.sqrt(size)) * 0.1, maxiter=200)
+    shape = (len(rhs), len(rhs))
+    inverse = problem.preconditioner(z, ~active, shift)
+    solution, _ = cg(
+        LinearOperator(shape, matvec=free_product, dtype=float),
+        rhs,
+        rtol=CG_TOLERANCE,
+        maxiter=CG_ITERATIONS,
+        M=None if inverse is None else LinearOperator(shape, matvec=inverse, dtype=float),
+    )
     d[~active] = solution

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
 from sosbands._types import Array, BoolArray
+
+Bases = tuple[Array, ...]
 
 
 class Status(StrEnum):
@@ -42,8 +44,30 @@ class CertificateLike(Protocol):
         """The primal point."""
 
 
+class Problem(Protocol):
+    """What `solve` takes: one dual problem, or several independent ones whose values add up."""
+
+    n_variables: int
+
+    def parts(self) -> Sequence[DualProblem]:
+        """Independent problems over consecutive blocks of the variables; ``(self,)`` if they are all coupled."""
+
+    def joined_certificate(self, certificates: Sequence[Any]) -> CertificateLike:
+        """Certificate from those of the parts."""
+
+    def dual_point(self, z: Array) -> Any:
+        """The multipliers in a form that neighbouring problems can start from."""
+
+    def start_from(self, point: Any) -> Array:
+        """Variables at the multipliers of a neighbouring problem."""
+
+
 class DualProblem(Protocol):
-    """A concave function of `n_variables` variables with lower bounds, to be MAXIMISED."""
+    """A concave function of `n_variables` variables with lower bounds, to be MAXIMISED.
+
+    Its primal point is made of operators on spaces, the `terms`, which can be restricted to subspaces, given by one
+    matrix of orthonormal columns per term.
+    """
 
     n_variables: int
     lower_bounds: Array
@@ -52,17 +76,39 @@ class DualProblem(Protocol):
     def decompositions(self) -> int:
         """Eigendecompositions made so far."""
 
+    @property
+    def terms(self) -> Sequence[Any]:
+        """Spaces that operators live in, of dimension ``p`` each."""
+
     def value_and_grad(self, z: Array) -> tuple[float, Array]:
         """Dual value and gradient."""
 
     def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
         """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
 
-    def certificate(self, z: Array) -> CertificateLike:
-        """Certificate of any z; cheap at the z of the last `value_and_grad`."""
+    def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array] | None:
+        """Approximate inverse of minus the Hessian plus ``shift I`` on the variables in `free`, if there is one."""
 
-    def parts(self) -> tuple[DualProblem, ...]:
-        """Independent problems over consecutive blocks of z whose values add up; ``(self,)`` if there are none."""
+    def certificate(self, z: Array, also: Any = None) -> CertificateLike:
+        """Certificate of any z, cheap at the z of the last `value_and_grad`; `also` is a known feasible point."""
+
+    def restricted(self, bases: Bases) -> DualProblem:
+        """The same problem with operators ``Q A Q'``."""
+
+    def lift(self, z: Array, bases: Bases) -> Array:
+        """Variables of this problem from those of a restricted one."""
+
+    def project(self, z: Array, bases: Bases) -> Array:
+        """Variables of a restricted problem from those of this one."""
+
+    def lift_sides(self, sides: Any, bases: Bases) -> Any:
+        """A primal point of this problem from one of a restricted one."""
+
+    def positive_vectors(self, z: Array) -> list[Array]:
+        """Eigenvectors that span the operators recovered at z, one matrix per term."""
+
+    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
+        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
 
 
 @dataclass(frozen=True)

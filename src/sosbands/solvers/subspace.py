@@ -9,50 +9,19 @@ these are added to Q until they do. Only the certificate decomposes a (p, p) mat
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
 
 import numpy as np
 
 from sosbands._types import Array
 from sosbands.solvers.lbfgs import Monitor
 from sosbands.solvers.newton import solve_newton
-from sosbands.solvers.protocol import CertificateLike, DualProblem, SolverResult, Status
+from sosbands.solvers.protocol import Bases, DualProblem, SolverResult, Status
 
 START = 60  # dimension of the first subspace, the leading pivots of the features
 ROUNDS = 25
-Bases = tuple[Array, ...]
 
 
-class RestrictableProblem(DualProblem, Protocol):
-    """A dual problem whose operators can be restricted to subspaces, one basis per term."""
-
-    @property
-    def terms(self) -> tuple[Any, ...]:
-        """Spaces that operators live in; each has a dimension ``p``."""
-
-    def restricted(self, bases: Bases) -> RestrictableProblem:
-        """The problem in features ``Q'V``."""
-
-    def lift(self, z: Array, bases: Bases) -> Array:
-        """Variables of this problem from those of a restricted one."""
-
-    def project(self, z: Array, bases: Bases) -> Array:
-        """Variables of a restricted problem from those of this one."""
-
-    def lift_sides(self, sides: Any, bases: Bases) -> Any:
-        """A primal point of this problem from one of a restricted one."""
-
-    def positive_vectors(self, z: Array) -> list[Array]:
-        """Positive eigenvectors of each term at z."""
-
-    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
-        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
-
-    def certificate(self, z: Array, also: Any = None) -> CertificateLike:
-        """Certificate of z; `also` is a feasible primal point known from elsewhere."""
-
-
-def solve_subspace(problem: RestrictableProblem, start: Array, tol: float, max_iterations: int) -> SolverResult:
+def solve_subspace(problem: DualProblem, start: Array, tol: float, max_iterations: int) -> SolverResult:
     """Solve restricted problems by Newton's method, growing the subspaces until the full gap is at most `tol`."""
     monitor = Monitor(problem, tol)
     bases: Bases = tuple(np.eye(term.p, min(START, term.p)) for term in problem.terms)

@@ -1,0 +1,113 @@
+"""Pivoted Cholesky factorisation ``K ~ V'V``, stopped at machine precision, at a trace or at a rank.
+
+Used by `kernels` for the features of a kernel and by `problems` for those of its square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from sosbands._types import Array, IntArray
+from sosbands.exceptions import NotPositiveSemidefiniteError
+
+Entries = Callable[[IntArray, IntArray | None], Array]
+
+
+def dense_pivoted_cholesky(K: Array, floor: float) -> tuple[Array, IntArray]:
+    """LAPACK's blocked factorisation of a full matrix, until no pivot exceeds `floor`.
+
+    Returns
+    -------
+    V : ndarray of shape (p, n)
+        Rows in the order of the pivots, columns in the order of the points.
+    pivots : ndarray of shape (p,)
+        ``V[:, pivots]`` is upper triangular.
+    """
+    factor, order, rank, _ = dpstrf(K, tol=floor, lower=0)
+    order = order.astype(np.intp) - 1
+    V = np.empty((rank, len(K)))
+    V[:, order] = np.triu(factor[:rank])
+    return V, order[:rank]
+
+
+def greedy_pivoted_cholesky(
+    entries: Entries, diag: Array, *, floor: float, trace_left: float, max_rank: int, block: int = 1
+) -> tuple[Array, IntArray]:
+    """Build such a factorisation without forming K: O(n p) entries, O(n p^2) operations.
+
+    Stops as soon as the trace left out is at most `trace_left`, no pivot exceeds `floor`, or the rank is `max_rank`.
+
+    Parameters
+    ----------
+    entries : callable
+        ``entries(I, J)`` is the block of K with these rows and columns; ``J=None`` means all columns.
+    diag : ndarray of shape (n,)
+        Diagonal of K.
+    floor, trace_left : float
+        Both absolute.
+    max_rank : int
+    block : int
+        Largest number of pivots per round. 1 takes the largest remaining diagonal entry each time, as LAPACK does;
+        more take the best of a random sample of points drawn in proportion to that entry, at the speed of matrix
+        products (Epperly et al., randomly pivoted Cholesky, made greedy within the sample).
+    """
+    n = len(diag)
+    residual = diag.astype(float, copy=True)
+    rng = np.random.default_rng(0)
+    done: list[Array] = []
+    pivots = np.zeros(0, dtype=np.intp)
+    while len(pivots) < max_rank and residual.max() > floor and residual.sum() > trace_left:
+        size = min(block, max_rank - len(pivots), max(1, len(pivots) // 4))
+        candidates = _candidates(residual, size, rng)
+        S = entries(candidates, candidates) - sum(V[:, candidates].T @ V[:, candidates] for V in done)
+        triangle, order = dense_pivoted_cholesky(S, max(floor, 0.2 * float(residual[candidates].max())))
+        if not len(order):  # what is left at the largest entry is rounding
+            break
+        order = order[:size]
+        chosen = candidates[order]
+        rows = entries(chosen, None) - sum(V[:, chosen].T @ V for V in done)
+        L = triangle[:size, order].T
+        rows = solve_triangular(L, rows, lower=True, overwrite_b=True, check_finite=False)
+        rows[:, pivots] = 0.0  # V[:, pivots] is triangular exactly, not up to rounding
+        rows[:, chosen] = L.T
+        left = np.maximum(residual, 0.0).sum() - np.cumsum(np.square(rows).sum(axis=1))
+        enough = np.flatnonzero(left <= trace_left)
+        keep = int(enough[0]) + 1 if enough.size else len(rows)
+        done.append(np.ascontiguousarray(rows[:keep]))
+        pivots = np.concatenate([pivots, chosen[:keep]])
+        residual = np.maximum(residual - np.square(rows[:keep]).sum(axis=0), 0.0)
+        residual[pivots] = 0.0
+    return np.concatenate([np.zeros((0, n)), *done]), pivots
+
+
+def _candidates(residual: Array, size: int, rng: np.random.Generator) -> IntArray:
+    """Points to choose `size` pivots from, the one with the largest residual among them."""
+    largest = int(np.argmax(residual))
+    if size == 1:
+        return np.array([largest], dtype=np.intp)
+    sample = rng.choice(len(residual), 4 * size, p=residual / residual.sum())
+    return np.unique(np.append(sample, largest))
+
+
+def check_remainder(K: Array | None, diag: Array, V: Array, floor: float) -> None:
+    """Raise if what the factorisation left out cannot be rounding of a positive semidefinite matrix.
+
+    Rounding leaves a few `floor` at most. With the full matrix `K` the off-diagonal remainder is checked
+    too (``|S_ij| <= (S_ii + S_jj) / 2`` for S PSD), which catches zero diagonals with non-zero rows.
+    """
+    residual = diag - np.einsum("ij,ij->j", V, V)
+    excess = float(-residual.min(initial=0.0))
+    if K is not None and len(V) < len(diag):
+        S = np.abs(K - V.T @ V)
+        half = 0.5 * np.maximum(residual, 0.0)
+        excess = max(excess, float((S - half[:, None] - half[None, :]).max()))
+    if excess > 10 * floor:
+        raise NotPositiveSemidefiniteError(
+            f"the kernel matrix is not positive semidefinite: after {len(V)} pivots a negative part of {excess:.3g} "
+            f"is left (largest diagonal entry {diag.max():.3g}). Clip its negative eigenvalues to zero, pass a "
+            "matrix of single precision as float32, or use another kernel."
+        )

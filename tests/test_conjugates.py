@@ -1,0 +1,169 @@
+"""Conjugates of the regularisers: values by hand, Fenchel-Young, finite differences."""
+
+import numpy as np
+import pytest
+
+from contracts import check_conjugate
+from sosbands.problems.conjugates import NuclearFrobenius, PositivePart, TraceFrobenius
+
+
+def trace_frobenius(lam1, lam2):
+    def omega(A):
+        if np.linalg.eigvalsh(A).min() < -1e-10 * max(1.0, np.abs(A).max()):
+            return np.inf
+        return lam1 * np.trace(A) + lam2 * np.sum(A**2)
+
+    return omega
+
+
+def nuclear_frobenius(lam1, lam2):
+    return lambda D: lam1 * np.abs(np.linalg.eigvalsh(D)).sum() + lam2 * np.sum(D**2)
+
+
+@pytest.mark.parametrize(("lam1", "lam2"), [(0.0, 1.0), (1.0, 1.0), (0.5, 0.01), (2.0, 100.0)])
+def test_trace_frobenius_contract(lam1, lam2):
+    check_conjugate(TraceFrobenius(lam1, lam2), trace_frobenius(lam1, lam2), seed=1)
+
+
+@pytest.mark.parametrize(("lam1", "lam2"), [(0.0, 1.0), (1.0, 1.0), (0.5, 0.01), (2.0, 100.0)])
+def test_nuclear_frobenius_contract(lam1, lam2):
+    check_conjugate(NuclearFrobenius(lam1, lam2), nuclear_frobenius(lam1, lam2), seed=2)
+
+
+def test_values_by_hand():
+    # eigenvalues of M - I are 2, 0, -3: Ω*(M) = 2²/(4·½), gradient [M - I]_+ / (2·½)
+    value, grad = TraceFrobenius(1.0, 0.5).conjugate(np.diag([3.0, 1.0, -2.0]))
+    assert value == pytest.approx(2.0, rel=1e-14)
+    np.testing.assert_allclose(grad, np.diag([2.0, 0.0, 0.0]), atol=1e-14)
+    # |eigenvalues| - 1 are 2, 0, 1 with signs +, +, -: (4 + 1)/(4·2), gradient sign(w) excess/(2·2)
+    value, grad = NuclearFrobenius(1.0, 2.0).conjugate(np.diag([3.0, 0.5, -2.0]))
+    assert value == pytest.approx(5 / 8, rel=1e-14)
+    np.testing.assert_allclose(grad, np.diag([0.5, 0.0, -0.25]), atol=1e-14)
+    assert NuclearFrobenius(1.0, 2.0).of_eigenvalues(np.array([3.0, -1.0])) == pytest.approx(4 + 20, rel=1e-14)
+
+
+def test_nothing_positive_gives_an_empty_factor():
+    part = TraceFrobenius(1.0, 1.0).decompose(np.diag([0.5, -1.0]))
+    assert part.rank == 0
+    assert part.value == 0
+    assert part.factor.shape == (2, 0)
+
+
+def difference_of_gradients(regulariser, M, D, h=1e-6):
+    return (regulariser.conjugate(M + h * D)[1] - regulariser.conjugate(M - h * D)[1]) / (2 * h)
+
+
+def check_derivative_factor(decompose, regulariser, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        M, D = (X + X.T for X in rng.standard_normal((2, 8, 8)))
+        part = decompose(M)
+        assert 0 < part.rank < 8
+        Up = part.U[:, : part.rank]
+        C = part.derivative_factor(D @ Up)
+        expected = difference_of_gradients(regulariser, M, D)
+        np.testing.assert_allclose(C @ Up.T + Up @ C.T, expected, atol=1e-6 * np.abs(expected).max())
+
+
+def test_derivative_factor_is_the_derivative_of_the_gradient():
+    regulariser = TraceFrobenius(0.4, 0.7)
+    check_derivative_factor(regulariser.decompose, regulariser, seed=3)
+
+
+def test_derivative_by_hand():
+    # M - lam1 I = diag(2, -1), D = [[1, 1], [1, 1]]: weights 1 inside, 2/(2+1) across, 0 in the negative block
+    part = TraceFrobenius(0.0, 0.5).decompose(np.diag([2.0, -1.0]))
+    Up = part.U[:, :1]
+    C = part.derivative_factor(np.ones((2, 2)) @ Up)
+    np.testing.assert_allclose(C @ Up.T + Up @ C.T, [[1.0, 2 / 3], [2 / 3, 0.0]], atol=1e-14)
+
+
+@pytest.mark.parametrize("lam_pen1", [0.0, 0.8])
+def test_derivative_of_the_soft_threshold(lam_pen1):
+    regulariser = NuclearFrobenius(lam_pen1, 0.7)
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        W, D = (X + X.T for X in rng.standard_normal((2, 6, 6)))
+        expected = difference_of_gradients(regulariser, W, D)
+        np.testing.assert_allclose(regulariser.derivative(W)(D), expected, atol=1e-6 * np.abs(expected).max())
+    # a double eigenvalue: slope 1 above the threshold, 0 below it
+    above, below = regulariser.derivative(2 * np.eye(3)), regulariser.derivative(0.5 * np.eye(3))
+    D = np.array([[1.0, 2.0, 0.0], [2.0, -1.0, 3.0], [0.0, 3.0, 0.5]])
+    np.testing.assert_allclose(above(D), D / 1.4, atol=1e-13)
+    np.testing.assert_allclose(below(D), D / 1.4 if lam_pen1 == 0 else 0 * D, atol=1e-13)
+
+
+# ---------------------------------------------------------------- broken ones are rejected
+
+
+class OffByTwo(TraceFrobenius):
+    def conjugate(self, M):
+        value, grad = super().conjugate(M)
+        return 2 * value, grad
+
+
+class PrintedInThePaper(TraceFrobenius):
+    """``max(0, (t - lam1)/(4 lam2))^2``, a misprint for ``max(0, t - lam1)^2 / (4 lam2)``."""
+
+    def conjugate(self, M):
+        w = np.linalg.eigvalsh(M)
+        return float(np.sum(np.maximum(0, (w - self.lam1) / (4 * self.lam2)) ** 2)), super().conjugate(M)[1]
+
+
+class MissesAnEigenvalue(TraceFrobenius):
+    def decompose(self, M):
+        part = super().decompose(M)
+        return PositivePart(part.w, part.U, part.rank - 1, part.lam2)
+
+
+class WrongGradientSign(TraceFrobenius):
+    def conjugate(self, M):
+        value, grad = super().conjugate(M)
+        return value, -grad
+
+
+class WritesItsInput(TraceFrobenius):
+    def conjugate(self, M):
+        M -= self.lam1 * np.eye(len(M))
+        return TraceFrobenius(0.0, self.lam2).conjugate(M)
+
+
+@pytest.mark.parametrize("broken", [OffByTwo, PrintedInThePaper, MissesAnEigenvalue, WrongGradientSign, WritesItsInput])
+def test_contract_rejects_broken_trace_frobenius(broken):
+    with pytest.raises(AssertionError):
+        check_conjugate(broken(1.0, 0.6), trace_frobenius(1.0, 0.6), seed=1)
+
+
+class ForgetsSigns(NuclearFrobenius):
+    def conjugate(self, W):
+        value, grad = super().conjugate(W)
+        w, U = np.linalg.eigh(grad)
+        return value, (U * np.abs(w)) @ U.T
+
+
+class OneSided(NuclearFrobenius):
+    def conjugate(self, W):
+        return TraceFrobenius(self.lam_pen1, self.lam_pen2).conjugate(W)
+
+
+@pytest.mark.parametrize("broken", [ForgetsSigns, OneSided])
+def test_contract_rejects_broken_nuclear_frobenius(broken):
+    with pytest.raises(AssertionError):
+        check_conjugate(broken(0.5, 0.6), nuclear_frobenius(0.5, 0.6), seed=2)
+
+
+class NoCrossTerms(PositivePart):
+    def derivative_factor(self, T):
+        Up = self.U[:, : self.rank]
+        return Up @ (0.5 * Up.T @ T) / (2 * self.lam2)
+
+
+def test_derivative_check_rejects_missing_cross_terms():
+    regulariser = TraceFrobenius(0.4, 0.7)
+
+    def decompose(M):
+        part = regulariser.decompose(M)
+        return NoCrossTerms(part.w, part.U, part.rank, part.lam2)
+
+    with pytest.raises(AssertionError):
+        check_derivative_factor(decompose, regulariser, seed=3)

@@ -1,0 +1,154 @@
+"""Imports go down only, `import sosbands` stays light, and the public face stays small."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sosbands
+
+PACKAGE = Path(sosbands.__file__).parent
+
+# The rooms of the house: each may import the rooms named here, itself, and the foundation.
+FOUNDATION = {"_types", "exceptions"}
+ALLOWED = {
+    "_types": set(),
+    "exceptions": set(),
+    "pivoted_cholesky": set(),
+    "kernels": {"pivoted_cholesky"},
+    "conformal": set(),
+    "stats": set(),
+    "metrics": set(),
+    "datasets": set(),
+    "point_models": set(),
+    "problems": {"pivoted_cholesky"},
+    "solvers": set(),
+    "reference": set(),
+    "sos": {"kernels"},
+    "scaling": set(),
+    "solution": {"kernels", "problems", "scaling", "solvers", "sos"},
+    "bands": {"kernels", "problems", "scaling", "solution", "solvers", "sos"},
+    "tuning": {"bands", "stats"},
+    "estimator": {"bands", "conformal", "point_models", "tuning"},
+    "baselines": {"bands", "conformal", "tuning"},
+    "comparison": {"conformal", "metrics"},
+    "plotting": {"metrics"},
+}
+BELOW = set(ALLOWED) - {"scaling", "solution"}  # helpers of bands
+ALLOWED["report"] = BELOW | {"__init__"}
+ALLOWED["experiments"] = BELOW | {"__init__", "report"}
+ALLOWED["cli"] = BELOW | {"__init__", "report", "experiments"}
+ALLOWED["__main__"] = {"cli"}
+ALLOWED["__init__"] = set(ALLOWED) - {"reference", "plotting", "report", "experiments", "cli", "__main__"}
+ALONE = {"_types", "exceptions", "reference"}  # these import nothing of the package, not even the foundation
+
+FORBIDDEN_NAMES = {"utils", "helpers", "common", "misc"}
+HEAVY = ("torch", "cvxpy", "matplotlib", "pandas", "plotly", "polars", "typer", "dask")
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def room_of(path):
+    """The first part of a module's path inside the package."""
+    return Path(path).parts[0].removesuffix(".py")
+
+
+def imported_rooms(source, path):
+    """Rooms that a module imports, anywhere in it (inside functions and TYPE_CHECKING blocks too)."""
+    parents = ("sosbands", *Path(path).parts[:-1])
+    targets = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            targets += [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = list(parents[: len(parents) - node.level + 1]) if node.level else []
+            base += node.module.split(".") if node.module else []
+            targets += [[*base, alias.name] for alias in node.names]
+    inside = [target[1:] for target in targets if target[0] == "sosbands"]
+    return {parts[0] if parts and parts[0] in ALLOWED else "__init__" for parts in inside}
+
+
+def violations(source, path):
+    """Rooms that the module at `path` (relative to the package) must not import."""
+    room = room_of(path)
+    allowed = ALLOWED[room] | {room} | (set() if room in ALONE else FOUNDATION)
+    return imported_rooms(source, path) - allowed
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_imports_go_down_only(module):
+    path = module.relative_to(PACKAGE)
+    assert room_of(path) in ALLOWED, f"{path}: a room without a place in the table"
+    assert violations(module.read_text(encoding="utf-8"), path) == set()
+
+
+def test_every_module_was_read():
+    assert {"kernels", "problems", "solvers", "bands", "sos", "__init__"} <= {
+        room_of(module.relative_to(PACKAGE)) for module in MODULES
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "forbidden"),
+    [
+        ("kernels/features.py", "from sosbands.bands import learn_bands", {"bands"}),
+        ("kernels/features.py", "import sosbands.stats.hsic as h", {"stats"}),
+        ("kernels/features.py", "import sosbands", {"__init__"}),
+        ("kernels/features.py", "from sosbands import learn_bands", {"__init__"}),
+        ("kernels/features.py", "from sosbands import bands", {"bands"}),
+        ("kernels/features.py", "from ..bands import learn_bands", {"bands"}),
+        ("kernels/features.py", "from .. import metrics", {"metrics"}),
+        ("problems/side.py", "def f():\n    from sosbands.solvers import solve", {"solvers"}),
+        ("solvers/lbfgs.py", "if TYPE_CHECKING:\n    from sosbands.problems import SideTerm", {"problems"}),
+        ("reference/sdp.py", "from sosbands._types import Array", {"_types"}),
+        ("conformal/scores.py", "from sosbands.metrics import coverage", {"metrics"}),
+        ("tuning/search.py", "from sosbands.scaling import PenaltyScale", {"scaling"}),
+        ("estimator.py", "from sosbands.solution import BandSolution", {"solution"}),
+        ("plotting/bands.py", "from sosbands.bands import learn_bands", {"bands"}),
+        ("report/page.py", "from sosbands.cli import app", {"cli"}),
+        ("__init__.py", "from sosbands.plotting import draw", {"plotting"}),
+        ("problems/side.py", "from sosbands.solvers import a\nfrom sosbands.kernels import b", {"solvers", "kernels"}),
+    ],
+)
+def test_the_checker_rejects_forbidden_imports(path, source, forbidden):
+    assert violations(source, path) == forbidden
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("kernels/features.py", "from sosbands.exceptions import SosbandsError\nfrom . import resolve\nimport numpy"),
+        ("kernels/features.py", "from .resolve import Kernel\nfrom .._types import Array"),
+        ("solution.py", "from sosbands.scaling import SolverUnits"),
+        ("estimator.py", "from .bands import learn_bands\nfrom . import tuning"),
+        ("cli/demo.py", "from sosbands import learn_bands\nfrom ..report import page"),
+    ],
+)
+def test_the_checker_accepts_imports_that_go_down(path, source):
+    assert violations(source, path) == set()
+
+
+def test_the_table_has_no_cycle():
+    left = {room: set(rooms) for room, rooms in ALLOWED.items()}
+    while left:
+        ground = {room for room, rooms in left.items() if not rooms & set(left)}
+        assert ground, f"cycle among {sorted(left)}"
+        left = {room: rooms for room, rooms in left.items() if room not in ground}
+
+
+def test_no_room_without_a_subject():
+    names = {part.removesuffix(".py").strip("_") for module in MODULES for part in module.relative_to(PACKAGE).parts}
+    assert not names & FORBIDDEN_NAMES
+
+
+def test_importing_the_package_is_light():
+    script = f"import sys, sosbands; print([name for name in {HEAVY!r} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_the_public_face_is_small_and_exists():
+    assert 1 <= len(sosbands.__all__) <= 15
+    assert len(set(sosbands.__all__)) == len(sosbands.__all__)
+    assert [name for name in sosbands.__all__ if not hasattr(sosbands, name)] == []
