@@ -29,14 +29,15 @@ ALLOWED = {
     "sos": {"kernels"},
     "scaling": set(),
     "solution": {"kernels", "problems", "scaling", "solvers", "sos"},
-    "bands": {"kernels", "problems", "scaling", "solution", "solvers", "sos"},
+    "prepare": {"kernels", "problems", "scaling", "solution", "solvers"},
+    "bands": {"prepare", "scaling", "solution", "solvers"},
     "tuning": {"bands", "stats"},
     "estimator": {"bands", "conformal", "point_models", "tuning"},
     "baselines": {"bands", "conformal", "tuning"},
     "comparison": {"conformal", "metrics"},
     "plotting": {"metrics"},
 }
-BELOW = set(ALLOWED) - {"scaling", "solution"}  # helpers of bands
+BELOW = set(ALLOWED) - {"prepare", "scaling", "solution"}  # helpers of bands
 ALLOWED["report"] = BELOW | {"__init__"}
 ALLOWED["experiments"] = BELOW | {"__init__", "report"}
 ALLOWED["cli"] = BELOW | {"__init__", "report", "experiments"}

@@ -4,9 +4,9 @@ Two non-negative functions, kernel sums of squares, are learnt below and above a
 whose solution is certified; a penalty moves the bands continuously from asymmetric to symmetric.
 """
 
-from sosbands.bands import learn_bands
+from sosbands.bands import learn_band_path, learn_bands
 from sosbands.solution import BandSolution
 from sosbands.sos import SoSFunction
 
 __version__ = "0.1.0"
-__all__ = ["BandSolution", "SoSFunction", "learn_bands"]
+__all__ = ["BandSolution", "SoSFunction", "learn_band_path", "learn_bands"]

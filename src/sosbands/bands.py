@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import check_array
+from sosbands.exceptions import NotCertifiedWarning, ZeroResidualsWarning
+from sosbands.prepare import PreparedBands, penalty_scale, prepare
+from sosbands.scaling import Penalties, PenaltyScale, read_penalties
+from sosbands.solution import BandSolution, zero_solution
+from sosbands.solvers import Status, check_solver, solve, solve_path
 
-from sosbands._types import AnyArray, Array
-from sosbands.exceptions import (
-    InfeasibleProblemError,
-    NotCertifiedWarning,
-    SymmetricLimitError,
-    ZeroResidualsWarning,
-)
-from sosbands.kernels import KernelFeatures, learn_features, resolve_kernel
-from sosbands.problems import (
-    AsymmetricProblem,
-    OperatorPenaltyProblem,
-    SideTerm,
-    SymmetricProblem,
-    TrainingPenaltyProblem,
-)
-from sosbands.scaling import PenaltyScale, SolverUnits, read_number, read_penalties, root_mean_square, solver_units
-from sosbands.solution import BandSolution, band_solution, zero_solution
-from sosbands.solvers import Status, check_solver, solve
-
-TwoSidedProblem = AsymmetricProblem | TrainingPenaltyProblem | OperatorPenaltyProblem | SymmetricProblem
+__all__ = ["learn_band_path", "learn_bands", "penalty_scale"]
 
 
 def learn_bands(
@@ -72,8 +57,10 @@ def learn_bands(
     symmetry_kind : {"training", "operator"}
         Penalise the difference of the functions at the learning points, or of their operators.
     rank : "auto", "exact", int or float in (0, 1)
-        Number of kernel features, or the relative trace of the kernel matrix that they may leave out.
-    solver : {"auto", "lbfgs"}
+        Number of kernel features, or the relative trace of the kernel matrix that they may leave out. "auto" is
+        exact up to 500 points, above that it leaves out 1e-6 and takes at most 2000 features.
+    solver : {"auto", "newton", "subspace", "lbfgs"}
+        "auto" is "newton" for few features and "subspace" for many.
     tol : float
         Relative duality gap at which a solve counts as converged.
     normalize : bool or PenaltyScale
@@ -87,133 +74,75 @@ def learn_bands(
     -------
     BandSolution
     """
-    points = _check_points(X if X_kernel is None else X_kernel, kernel)
-    r = _check_residuals(residuals, len(points))
-    if X_kernel is not None and X is not None and len(X) != len(points):
-        raise ValueError(f"X_kernel has {len(points)} rows: expected {len(X)}, as X")
-    if not 0 < read_number("tol", tol) < 1:
-        raise ValueError(f"tol={tol!r}: expected a number in (0, 1)")
-    if not isinstance(normalize, (bool, PenaltyScale)):
-        raise ValueError(f"normalize={normalize!r}: expected True, False or a PenaltyScale")
-    check_solver(solver)
-    penalties = read_penalties(width_penalty, trace_penalty, frobenius_penalty, symmetry_penalty, symmetry_kind)
-    lower, upper = _features(points, kernel, lengthscale, rank)
-    if lower is not upper and (penalties.is_symmetric or penalties.kind == "operator"):
-        raise SymmetricLimitError(
-            f"lengthscale={lengthscale!r} differs below and above: expected the same for both sides with "
-            + ("symmetry_kind='operator'" if penalties.kind == "operator" else "symmetry_penalty=inf")
-        )
-    if not r.any():
-        warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=2)
-        return zero_solution(lower, upper)
-    if normalize:
-        scale = normalize if isinstance(normalize, PenaltyScale) else penalty_scale(points, r, kernel, rank, tol)
-        penalties = scale.apply(penalties)
-    units = solver_units(r, float(np.square(lower.V).sum(axis=0).max()), penalties)
-    problem = _problem(lower, upper, r, units)
-    result = solve(problem, tol=tol, solver=solver)
-    if result.status != Status.CONVERGED:
-        warnings.warn(
-            f"the certified relative gap is {result.certificate.gap:.2g}, above tol={tol:.2g} ({result.status.value} "
-            f"after {result.iterations} iterations)",
-            NotCertifiedWarning,
-            stacklevel=2,
-        )
-    return band_solution(lower, upper, problem.dual_point(result.variables), result, units)
-
-
-def penalty_scale(
-    X: Any, residuals: Any, kernel: Any = "matern52", rank: Any = "auto", tol: float = 1e-4
-) -> PenaltyScale:
-    """Units of the penalties, from the symmetric problem with the median lengthscale and all penalties 1."""
-    points = _check_points(X, kernel)
-    r = _check_residuals(residuals, len(points))
-    rms = root_mean_square(r)
-    if rms == 0:
-        raise ValueError("residuals are all zero: they define no scale")
-    initial = learn_bands(
-        points,
-        r / rms,
+    prepared = prepare(
+        X if X_kernel is None else X_kernel,
+        residuals,
         kernel=kernel,
-        width_penalty=1.0,
-        trace_penalty=1.0,
-        frobenius_penalty=1.0,
-        symmetry_penalty=np.inf,
+        lengthscale=lengthscale,
+        penalties=read_penalties(width_penalty, trace_penalty, frobenius_penalty, symmetry_penalty, symmetry_kind),
         rank=rank,
         tol=tol,
+        normalize=normalize,
     )
-    A = initial.lower.operator
-    width = float(initial.values_lower.mean())
-    return PenaltyScale(rms, width, float(np.trace(A)), float(np.square(A).sum()), len(points))
+    check_solver(solver)
+    if X_kernel is not None and X is not None and len(X) != len(prepared.r):
+        raise ValueError(f"X_kernel has {len(prepared.r)} rows: expected {len(X)}, as X")
+    if prepared.is_zero:
+        warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=2)
+        return zero_solution(prepared.lower, prepared.upper)
+    problem = prepared.problem(prepared.penalties)
+    return _certified(prepared.solution(problem, solve(problem, tol=tol, solver=solver)), tol)
 
 
-def _features(points: AnyArray, kernel: Any, lengthscale: Any, rank: Any) -> tuple[KernelFeatures, KernelFeatures]:
-    """Features of each side, one object if both sides have the same lengthscale."""
-    if not isinstance(lengthscale, dict):
-        shared = learn_features(points, resolve_kernel(kernel, lengthscale, points), _rank(rank))
-        return shared, shared
-    if set(lengthscale) != {"lower", "upper"}:
-        raise ValueError(f"lengthscale={lengthscale!r}: expected the keys 'lower' and 'upper'")
-    kernels = [resolve_kernel(kernel, lengthscale[side], points) for side in ("lower", "upper")]
-    lower = learn_features(points, kernels[0], _rank(rank))
-    return lower, lower if kernels[0] == kernels[1] else learn_features(points, kernels[1], _rank(rank))
+def learn_band_path(
+    X: Any,
+    residuals: Any,
+    symmetry_penalties: Iterable[Any],
+    *,
+    kernel: Any = "matern52",
+    lengthscale: Any = "median",
+    width_penalty: float = 10.0,
+    trace_penalty: float = 1.0,
+    frobenius_penalty: float = 1.0,
+    symmetry_kind: str = "training",
+    rank: Any = "auto",
+    solver: str = "auto",
+    tol: float = 1e-4,
+    normalize: bool | PenaltyScale = False,
+) -> Iterator[BandSolution]:
+    """Learn the bands for many symmetry penalties, each solve started from the last.
+
+    The kernel is factorised once. Penalties may include 0 and inf and come in any order; an increasing one is best.
+    See :func:`learn_bands` for the parameters. Solutions are yielded as they are found.
+    """
+    check_solver(solver)
+    wanted = [
+        read_penalties(width_penalty, trace_penalty, frobenius_penalty, penalty, symmetry_kind)
+        for penalty in symmetry_penalties
+    ]
+    if not wanted:
+        return iter(())
+    options = {"kernel": kernel, "lengthscale": lengthscale, "rank": rank, "tol": tol, "normalize": normalize}
+    return _path(prepare(X, residuals, penalties=wanted[0], **options), wanted, solver, tol)
 
 
-def _rank(rank: Any) -> Any:
-    return "exact" if isinstance(rank, str) and rank == "auto" else rank
+def _path(setup: PreparedBands, wanted: list[Penalties], solver: str, tol: float) -> Iterator[BandSolution]:
+    if setup.is_zero:
+        warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=3)
+        yield from (zero_solution(setup.lower, setup.upper) for _ in wanted)
+        return
+    problems = [setup.problem(penalties) for penalties in wanted]
+    for problem, result in zip(problems, solve_path(problems, tol=tol, solver=solver), strict=True):
+        yield _certified(setup.solution(problem, result), tol)
 
 
-def _problem(lower: KernelFeatures, upper: KernelFeatures, r: Array, units: SolverUnits) -> TwoSidedProblem:
-    """The two-sided problem in the solver's units."""
-    pen = units.penalties
-    _check_reachable(lower, r < 0)
-    _check_reachable(upper, r > 0)
-    terms = {
-        id(features): SideTerm(features.V / np.sqrt(units.variance), b=pen.b, lam1=pen.lam1, lam2=pen.lam2)
-        for features in (lower, upper)
-    }
-    lo, up = terms[id(lower)], terms[id(upper)]
-    scaled = r / units.rms
-    if pen.is_asymmetric:
-        return AsymmetricProblem(lo, up, scaled)
-    if pen.is_symmetric:
-        return SymmetricProblem(lo, scaled)
-    if pen.kind == "operator":
-        return OperatorPenaltyProblem(lo, scaled, pen.lam_pen1, pen.lam_pen2)
-    return TrainingPenaltyProblem(lo, up, scaled, pen.lam_pen2)
-
-
-def _check_reachable(features: KernelFeatures, needed: AnyArray) -> None:
-    (unreachable,) = np.nonzero(needed & ~features.V.any(axis=0))
-    if unreachable.size:
-        raise InfeasibleProblemError(
-            f"the features are zero at row {unreachable[0]} (and {unreachable.size - 1} more), whose residual is not: "
-            "raise `rank` or use another kernel"
+def _certified(solution: BandSolution, tol: float) -> BandSolution:
+    """Pass a solution on, with a warning if it misses the tolerance."""
+    if solution.status != Status.CONVERGED:
+        warnings.warn(
+            f"the certified relative gap is {solution.gap:.2g}, above tol={tol:.2g} ({solution.status.value} "
+            f"after {solution.iterations} iterations)",
+            NotCertifiedWarning,
+            stacklevel=3,
         )
-
-
-def _check_points(X: Any, kernel: Any) -> AnyArray:
-    """Learning points as an array; numbers unless the kernel is a callable of its own."""
-    if callable(kernel) and not hasattr(kernel, "diag"):
-        points: AnyArray = np.asarray(X)
-        if points.ndim == 0 or len(points) == 0:
-            raise ValueError(f"X has shape {points.shape}: expected at least one learning point")
-        return points
-    precomputed = isinstance(kernel, str) and kernel == "precomputed"
-    dtype = [np.float64, np.float32] if precomputed else np.float64
-    points = check_array(X, dtype=dtype, input_name="X")
-    if precomputed:
-        if points.shape[0] != points.shape[1]:
-            raise ValueError(f"X has shape {points.shape}: a precomputed kernel matrix must be square")
-        if not np.allclose(points, points.T, rtol=1e-6, atol=1e-8 * float(np.abs(points).max())):
-            raise ValueError("X: a precomputed kernel matrix must be symmetric")
-    return points
-
-
-def _check_residuals(residuals: Any, n: int) -> Array:
-    if np.ndim(residuals) != 1:
-        raise ValueError(f"residuals have shape {np.shape(residuals)}: expected ({n},), one per row of X")
-    r: Array = check_array(residuals, dtype=np.float64, ensure_2d=False, input_name="residuals")
-    if len(r) != n:
-        raise ValueError(f"residuals have shape {r.shape}: expected ({n},), one per row of X")
-    return r
+    return solution

@@ -21,6 +21,7 @@ from sosbands.pivoted_cholesky import check_remainder, dense_pivoted_cholesky, g
 DENSE_ROWS = 4000  # up to here the full matrix (128 MB) is formed and factorised by LAPACK
 BLOCK_VALUES = 250_000  # kernel values of new points held at a time: 2 MB stays in the cache, which is fastest
 BLOCK_PIVOTS = 64
+EXACT_ROWS, AUTO_TRACE, AUTO_RANK = 500, 1e-6, 2000  # what "auto" stands for
 Rank = str | int | float
 
 
@@ -109,9 +110,9 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelF
         Learning points; for a precomputed kernel the kernel matrix (n, n).
     kernel : Kernel
         See :mod:`sosbands.kernels.resolve`.
-    rank : "exact", int or float
-        "exact" runs to machine precision; an int is the largest number of features; a float in (0, 1)
-        the relative trace that may be left out.
+    rank : "exact", "auto", int or float
+        "exact" runs to machine precision; "auto" does so up to 500 points and leaves out 1e-6 of the trace above;
+        an int is the largest number of features; a float in (0, 1) the relative trace that may be left out.
     """
     max_rank, trace_tol = _parse_rank(rank, len(X))
     diag = _checked_diag(kernel, X)
@@ -164,8 +165,8 @@ def _smallest_rank(V: Array, diag: Array, max_rank: int, trace_tol: float) -> in
 
 def _parse_rank(rank: Any, n: int) -> tuple[int, float]:
     """(largest rank, relative trace that may be left out)."""
-    if isinstance(rank, str) and rank == "exact":
-        return n, 0.0
+    if isinstance(rank, str) and rank in ("exact", "auto"):
+        return (n, 0.0) if rank == "exact" or n <= EXACT_ROWS else (min(AUTO_RANK, n), AUTO_TRACE)
     if isinstance(rank, (int, np.integer)) and not isinstance(rank, bool) and rank >= 1:
         return min(int(rank), n), 0.0
     if isinstance(rank, (float, np.floating)) and 0 < rank < 1:

@@ -61,6 +61,10 @@ class OneSidedProblem:
         """None is needed: few multipliers are free."""
         return
 
+    def relaxed(self, factor: float) -> OneSidedProblem:
+        """The same problem with lam2 times `factor`: easier, with multipliers on the way to those of this one."""
+        return OneSidedProblem(self.term.relaxed(factor), self.target, self.weight)
+
     def restricted(self, bases: Bases) -> OneSidedProblem:
         """The same problem with operators restricted to a subspace."""
         return OneSidedProblem(self.term.projected(bases[0]), self.target, self.weight)

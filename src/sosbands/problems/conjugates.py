@@ -32,6 +32,16 @@ class PositivePart:
         """B with ``B B' = [M - lam1 I]_+ / (2 lam2)``, the gradient of Omega*."""
         return self.U[:, : self.rank] * np.sqrt(self.w[: self.rank] / (2 * self.lam2))
 
+    @property
+    def curvature(self) -> Array:
+        """Eigenvalues of the second derivative, (p, p) in the basis of products of eigenvectors."""
+        w, r = self.w, self.rank
+        weights = np.zeros((len(w), len(w)))
+        weights[:r, :r] = 1.0
+        weights[r:, :r] = w[:r] / (w[:r] - w[r:, None])
+        weights[:r, r:] = weights[r:, :r].T
+        return weights / (2 * self.lam2)
+
     def derivative_factor(self, T: Array) -> Array:
         """Half of the directional derivative of the gradient, in factor form.
 

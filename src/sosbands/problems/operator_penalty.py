@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from sosbands._types import Array, BoolArray
 from sosbands.problems.certificate import Bases, Certificate, Sides, certify
@@ -106,9 +107,33 @@ class OperatorPenaltyProblem:
         """The spaces that operators live in: one, shared by both sides."""
         return (self.term,)
 
-    def preconditioner(self, z: Array, free: BoolArray, shift: float) -> None:  # noqa: ARG002
-        """None is needed: few multipliers are free."""
-        return
+    def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array]:
+        """Approximate inverse of minus the Hessian plus ``shift I`` on the free variables (all of W is free).
+
+        Block by block: the free multipliers of each side, and W in the eigenvectors of the lower side, in which the
+        curvature is diagonal if both sides have the same ones (as they nearly do where the penalty is large).
+        """
+        lo, up, _, _ = self.states(z)
+        f_lo, f_up = np.flatnonzero(free[: self.n]), np.flatnonzero(free[self.n : 2 * self.n])
+        blocks = [
+            cho_factor(state.hessian_block(rows) + (shift + 1e-10) * np.eye(len(rows)), lower=True)
+            for state, rows in ((lo, f_lo), (up, f_up))
+        ]
+        U, cut = lo.part.U, [len(f_lo), len(f_lo) + len(f_up)]
+        own = self.scale**2 / (2 * self.penalty.lam_pen2) + shift
+        diagonal = self.scale**2 * (lo.part.curvature + up.part.curvature) + own
+
+        def apply(rhs: Array) -> Array:
+            *gammas, w = np.split(rhs, cut)
+            solved = [cho_solve(block, part) for block, part in zip(blocks, gammas, strict=True)]
+            R = U.T @ unpack_symmetric(w, self.term.p) @ U
+            return np.concatenate([*solved, pack_symmetric(U @ (R / diagonal) @ U.T)])
+
+        return apply
+
+    def relaxed(self, factor: float) -> OperatorPenaltyProblem:
+        """The same problem with lam2 times `factor`: easier, with multipliers on the way to those of this one."""
+        return OperatorPenaltyProblem(self.term.relaxed(factor), self.r, self.penalty.lam_pen1, self.penalty.lam_pen2)
 
     def restricted(self, bases: Bases) -> OperatorPenaltyProblem:
         """The same problem with operators restricted to a subspace."""

@@ -18,8 +18,9 @@ from sosbands._types import Array, BoolArray, IntArray
 from sosbands.pivoted_cholesky import greedy_pivoted_cholesky
 from sosbands.problems.side import SideState
 
-MAX_RANK = 400
-TRACE_LEFT = 1e-8
+MAX_RANK = 250
+ROWS_PER_FEATURE = 8  # more features than that cost more than the iterations they save
+TRACE_LEFT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ class SquareFeatures:
             diag,
             floor=floor,
             trace_left=TRACE_LEFT * float(diag.sum()),
-            max_rank=min(MAX_RANK, len(diag)),
+            max_rank=min(MAX_RANK, 1 + len(diag) // ROWS_PER_FEATURE),
             block=32,
         )
         return cls(R, pivots, R @ R.T)

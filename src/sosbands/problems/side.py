@@ -12,8 +12,6 @@ from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.conjugates import PositivePart, TraceFrobenius
 from sosbands.problems.operators import PrimalSide
 
-KRYLOV_DEPTH = 2
-
 
 @dataclass(frozen=True, eq=False)
 class SideState:
@@ -139,10 +137,22 @@ class SideTerm:
             term.__dict__["gram"] = Q.T @ self.gram @ Q
         return term
 
-    def refine(self, c: Array, W: Array | None, X: Array) -> tuple[Array, float]:
-        """Approximate positive eigenvectors at ``(c, W)`` from a block Krylov space started at X.
+    @property
+    def stiffness(self) -> float:
+        """How much the linear penalties outweigh lam2 for residuals of size one: large is close to a linear program."""
+        return max(self.b, self.regulariser.lam1) / (2 * self.regulariser.lam2)
 
-        Returns them with the value of Omega* that they give, a lower bound of the true one. Costs a few
+    def relaxed(self, factor: float) -> SideTerm:
+        """The same side with lam2 times `factor`."""
+        term = SideTerm(self.V, b=self.b, lam1=self.regulariser.lam1, lam2=factor * self.regulariser.lam2)
+        if self.b:
+            term.__dict__["gram"] = self.gram
+        return term
+
+    def refine(self, c: Array, W: Array | None, X: Array) -> tuple[Array, float]:
+        """Approximate positive eigenvectors at ``(c, W)`` from the span of X and M X.
+
+        Returns them with the value of Omega* that they give, a lower bound of the true one. Costs two
         products with blocks of vectors, no decomposition of a (p, p) matrix.
         """
         weights = c - self.b / self.n
@@ -151,10 +161,7 @@ class SideTerm:
             MY = self.V @ (weights[:, None] * (self.V.T @ Y))
             return np.asarray(MY if W is None else MY + W @ Y)
 
-        blocks = [np.linalg.qr(X)[0]]
-        for _ in range(KRYLOV_DEPTH):
-            blocks.append(np.linalg.qr(product(blocks[-1]))[0])
-        S = np.linalg.qr(np.column_stack(blocks))[0]
+        S = np.linalg.qr(np.column_stack([X, product(X)]))[0]
         part = self.regulariser.decompose(S.T @ product(S))
         return S @ part.U[:, : part.rank], part.value
 

@@ -102,6 +102,12 @@ class TrainingPenaltyProblem:
             shift=shift,
         )
 
+    def relaxed(self, factor: float) -> TrainingPenaltyProblem:
+        """The same problem with lam2 times `factor`: easier, with multipliers on the way to those of this one."""
+        lower = self.terms[0].relaxed(factor)
+        upper = lower if self.terms[1] is self.terms[0] else self.terms[1].relaxed(factor)
+        return TrainingPenaltyProblem(lower, upper, self.r, self.lam_pen)
+
     def restricted(self, bases: Bases) -> TrainingPenaltyProblem:
         """The same problem with operators restricted to subspaces."""
         lower, upper = (term.projected(Q) for term, Q in zip(self.terms, bases, strict=True))

@@ -28,9 +28,10 @@ def solve_newton(problem: DualProblem, start: Array, tol: float, max_iterations:
     z = np.maximum(start, problem.lower_bounds)
     if monitor(z):
         return monitor.result(Status.CONVERGED)
-    z, done = ascend_lbfgs(problem, monitor, z, WARM_UP if not start.any() else 5)
-    if done:
-        return monitor.result(Status.CONVERGED)
+    if not start.any():
+        z, done = ascend_lbfgs(problem, monitor, z, WARM_UP)
+        if done:
+            return monitor.result(Status.CONVERGED)
     damping = 1e-3
     while monitor.iterations < max_iterations:
         step = _newton_step(problem, z, damping)

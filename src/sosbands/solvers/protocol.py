@@ -92,6 +92,9 @@ class DualProblem(Protocol):
     def certificate(self, z: Array, also: Any = None) -> CertificateLike:
         """Certificate of any z, cheap at the z of the last `value_and_grad`; `also` is a known feasible point."""
 
+    def relaxed(self, factor: float) -> DualProblem:
+        """The same problem with a larger Frobenius penalty: easier, with similar multipliers."""
+
     def restricted(self, bases: Bases) -> DualProblem:
         """The same problem with operators ``Q A Q'``."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from time import perf_counter
 
@@ -15,12 +16,17 @@ from sosbands.solvers.newton import solve_newton
 from sosbands.solvers.protocol import DualProblem, Problem, SolverResult, Status
 from sosbands.solvers.subspace import solve_subspace
 
-SOLVERS: dict[str, Callable[[DualProblem, Array, float, int], SolverResult]] = {
+Solver = Callable[[DualProblem, Array, float, int], SolverResult]
+SOLVERS: dict[str, Solver] = {
     "lbfgs": solve_lbfgs,
     "newton": solve_newton,
     "subspace": solve_subspace,
 }
-DIRECT = 150  # features up to which Newton's method on the whole problem beats growing subspaces
+STIFF = 100.0  # stiffness from which a cold start goes through relaxed problems
+RELAXATION = 10.0
+LOOSE = 1e-2  # gap at which the next relaxation is taken
+DIRECT = 150  # features up to which Newton's method on the whole problem beats growing subspaces,
+DIRECT_STIFF = 400  # and where the problem is stiff, so that every new direction upsets the others
 
 
 def solve(
@@ -44,7 +50,7 @@ def solve(
     tol : float
         Relative duality gap.
     solver : {"auto", "newton", "subspace", "lbfgs"}
-        "auto" is "newton" up to 150 features and "subspace" above.
+        "auto" is "newton" for few features and "subspace" for many.
     max_iterations : int
         Per part.
     """
@@ -57,7 +63,7 @@ def solve(
     clock = perf_counter()
     with _blas().limit(limits=1, user_api="blas"):
         results = [
-            _solver_for(part, solver)(part, block, tol, max_iterations)
+            _continued(_solver_for(part, solver), part, block, tol, max_iterations)
             for part, block in zip(parts, np.split(z, cuts), strict=True)
         ]
     return results[0] if len(results) == 1 else _joined(problem, results, tol, clock)
@@ -85,9 +91,34 @@ def check_solver(solver: str) -> None:
         raise ValueError(f"solver={solver!r} is not known: expected one of {['auto', *sorted(SOLVERS)]}")
 
 
-def _solver_for(part: DualProblem, solver: str) -> Callable[[DualProblem, Array, float, int], SolverResult]:
+def _continued(run: Solver, part: DualProblem, z: Array, tol: float, max_iterations: int) -> SolverResult:
+    """Run a solver, from zero through easier problems if needed.
+
+    Where the linear penalties dominate, the dual is nearly a semidefinite program with its kinks: then problems with
+    a larger and decreasing Frobenius penalty lead to it.
+    """
+    stiffness = max(term.stiffness for term in part.terms)
+    factor = 1.0 if z.any() or run is solve_lbfgs else stiffness / STIFF
+    before: list[SolverResult] = []
+    clock = perf_counter()
+    while factor > 1:
+        before.append(run(part.relaxed(factor), z, LOOSE, max_iterations))
+        z = before[-1].variables
+        factor /= RELAXATION
+    result = run(part, z, tol, max_iterations)
+    return replace(
+        result,
+        iterations=result.iterations + sum(each.iterations for each in before),
+        decompositions=result.decompositions + sum(each.decompositions for each in before),
+        seconds=perf_counter() - clock,
+    )
+
+
+def _solver_for(part: DualProblem, solver: str) -> Solver:
     if solver == "auto":
-        solver = "newton" if max(term.p for term in part.terms) <= DIRECT else "subspace"
+        stiff = max(term.stiffness for term in part.terms) > STIFF
+        limit = DIRECT_STIFF if stiff else DIRECT
+        solver = "newton" if max(term.p for term in part.terms) <= limit else "subspace"
     return SOLVERS[solver]
 
 

@@ -30,7 +30,9 @@ def solve_subspace(problem: DualProblem, start: Array, tol: float, max_iteration
         bases = _grown(bases, problem.positive_vectors(start))
     for _ in range(ROUNDS):
         small = problem.restricted(bases)
-        inner = solve_newton(small, problem.project(z, bases), max(0.25 * tol, 0.05 * gap), max_iterations - iterations)
+        inner = solve_newton(
+            small, problem.project(z, bases), max(0.25 * tol, min(0.05 * gap, 5e-3)), max_iterations - iterations
+        )
         iterations, made = iterations + inner.iterations, made + inner.decompositions
         z = problem.lift(inner.variables, bases)
         vectors = [Q @ U for Q, U in zip(bases, small.positive_vectors(inner.variables), strict=True)]
