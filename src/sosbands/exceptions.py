@@ -35,3 +35,15 @@ class ZeroResidualsWarning(SosbandsWarning):
 
 class LowRankWarning(SosbandsWarning):
     """The low-rank features miss more than half of the kernel at some learning point."""
+
+
+class NotCalibratedError(SosbandsError, NotFittedError):
+    """Intervals were asked for before any calibration."""
+
+
+class TooFewCalibrationPointsWarning(SosbandsWarning):
+    """The calibration set is too small for the confidence level, so that intervals are infinite."""
+
+
+class CrossedIntervalsWarning(SosbandsWarning):
+    """Calibration moved the ends of some intervals past one another; their midpoints are given instead."""

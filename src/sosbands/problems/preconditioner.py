@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve, solve_trian
 
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands.pivoted_cholesky import greedy_pivoted_cholesky
-from sosbands.problems.side import SideState
+from sosbands.problems.side import SideState, SideTerm
 
 MAX_RANK = 250
 ROWS_PER_FEATURE = 8  # more features than that cost more than the iterations they save
@@ -31,30 +31,35 @@ class SquareFeatures:
     pivots: IntArray
     gram: Array
 
-    @classmethod
-    def learn(cls, V: Array) -> SquareFeatures:
-        """From the features of the kernel."""
-
-        def entries(rows: IntArray, columns: IntArray | None) -> Array:
-            return np.square(V[:, rows].T @ (V if columns is None else V[:, columns]))
-
-        diag = np.square(np.einsum("ij,ij->j", V, V))
-        floor = len(diag) * float(np.finfo(float).eps * diag.max())
-        R, pivots = greedy_pivoted_cholesky(
-            entries,
-            diag,
-            floor=floor,
-            trace_left=TRACE_LEFT * float(diag.sum()),
-            max_rank=min(MAX_RANK, 1 + len(diag) // ROWS_PER_FEATURE),
-            block=32,
-        )
-        return cls(R, pivots, R @ R.T)
-
     def compressed_hessian(self, state: SideState) -> Array:
         """Hq with Hessian ``R' Hq R``, exact at the pivots."""
         L = self.R[:, self.pivots].T
         half = solve_triangular(L, state.hessian_block(self.pivots), lower=True)
         return np.asarray(solve_triangular(L, half.T, lower=True))
+
+
+def square_features(term: SideTerm) -> SquareFeatures:
+    """Features of the squared kernel of a side, computed once per side."""
+    if "square_features" not in term.remembered:
+        term.remembered["square_features"] = _learn(term.V)
+    features: SquareFeatures = term.remembered["square_features"]
+    return features
+
+
+def _learn(V: Array) -> SquareFeatures:
+    def entries(rows: IntArray, columns: IntArray | None) -> Array:
+        return np.square(V[:, rows].T @ (V if columns is None else V[:, columns]))
+
+    diag = np.square(np.einsum("ij,ij->j", V, V))
+    R, pivots = greedy_pivoted_cholesky(
+        entries,
+        diag,
+        floor=len(diag) * float(np.finfo(float).eps * diag.max()),
+        trace_left=TRACE_LEFT * float(diag.sum()),
+        max_rank=min(MAX_RANK, 1 + len(diag) // ROWS_PER_FEATURE),
+        block=32,
+    )
+    return SquareFeatures(R, pivots, R @ R.T)
 
 
 def newton_preconditioner(

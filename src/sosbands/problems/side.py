@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -91,6 +92,7 @@ class SideTerm:
         self.p, self.n = V.shape
         self.b = b
         self.regulariser = TraceFrobenius(lam1, lam2)
+        self.remembered: dict[str, Any] = {}  # what others derive from V once and for all problems of a path
 
     @cached_property
     def gram(self) -> Array:
@@ -131,10 +133,17 @@ class SideTerm:
         return SideState(self.V, part, B, np.square(B.T @ self.V).sum(axis=0))
 
     def projected(self, Q: Array) -> SideTerm:
-        """The same side with operators restricted to ``Q A Q'``, Q with orthonormal columns."""
+        """The same side with operators restricted to ``Q A Q'``, Q with orthonormal columns.
+
+        The last one is remembered: along a path most problems are solved in the subspace of their neighbour.
+        """
+        last: tuple[Array, SideTerm] | None = self.remembered.get("projected")
+        if last is not None and last[0] is Q:
+            return last[1]
         term = SideTerm(Q.T @ self.V, b=self.b, lam1=self.regulariser.lam1, lam2=self.regulariser.lam2)
         if "gram" in self.__dict__:
             term.__dict__["gram"] = Q.T @ self.gram @ Q
+        self.remembered["projected"] = (Q, term)
         return term
 
     @property

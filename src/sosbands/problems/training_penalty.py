@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from sosbands._types import Array, BoolArray
 from sosbands.problems.certificate import Bases, Certificate, Sides, certify
 from sosbands.problems.dual_point import DualPoint
-from sosbands.problems.preconditioner import SquareFeatures, newton_preconditioner
+from sosbands.problems.preconditioner import newton_preconditioner, square_features
 from sosbands.problems.side import SideState, SideTerm
 
+T = TypeVar("T")
 MIN_ROWS = 200  # with fewer alpha_0 plain conjugate gradients are quick
 
 
@@ -37,7 +39,7 @@ class TrainingPenaltyProblem:
     """
 
     def __init__(self, lower: SideTerm, upper: SideTerm, r: Array, lam_pen: float) -> None:
-        self.terms = (lower, upper)
+        self.sides = (lower, upper)
         self.r = r
         self.lam_pen = lam_pen
         self.scale = min(1.0, float(np.sqrt(2 * lam_pen)))
@@ -46,7 +48,6 @@ class TrainingPenaltyProblem:
         self.lower_bounds = np.repeat([0.0, 0.0, -np.inf], self.n)
         self.decompositions = 0
         self._cached: tuple[Array, tuple[SideState, SideState]] | None = None
-        self._squares: tuple[SquareFeatures, SquareFeatures] | None = None
 
     def _split(self, z: Array) -> tuple[Array, Array, Array]:
         n = self.n
@@ -57,8 +58,14 @@ class TrainingPenaltyProblem:
         if self._cached is None or not np.array_equal(self._cached[0], z):
             gamma_lo, gamma_up, alpha_0 = self._split(z)
             self.decompositions += 2
-            lower, upper = self.terms
-            self._cached = (z.copy(), (lower.evaluate(gamma_lo + alpha_0), upper.evaluate(gamma_up - alpha_0)))
+            lower, upper = self.sides
+            if lower is upper:
+                # the multipliers are sparse, alpha_0 is not: its n p^2 operations serve both sides
+                G = lower.weighted_gram(alpha_0)
+                states = lower.evaluate(gamma_lo, G), upper.evaluate(gamma_up, -G)
+            else:
+                states = lower.evaluate(gamma_lo + alpha_0), upper.evaluate(gamma_up - alpha_0)
+            self._cached = (z.copy(), states)
         return self._cached[1]
 
     def value_and_grad(self, z: Array) -> tuple[float, Array]:
@@ -89,12 +96,9 @@ class TrainingPenaltyProblem:
         """Approximate inverse of minus the Hessian plus ``shift I`` on the free variables (all alpha_0 are free)."""
         if self.n < MIN_ROWS:
             return None
-        if self._squares is None:
-            lower, upper = self.terms
-            square = SquareFeatures.learn(lower.V)
-            self._squares = (square, square if lower is upper else SquareFeatures.learn(upper.V))
+        lower, upper = self.sides
         return newton_preconditioner(
-            self._squares,
+            (square_features(lower), square_features(upper)),
             self.states(z),
             (free[: self.n], free[self.n : 2 * self.n]),
             scale=self.scale,
@@ -102,15 +106,23 @@ class TrainingPenaltyProblem:
             shift=shift,
         )
 
+    @property
+    def terms(self) -> tuple[SideTerm, ...]:
+        """The spaces that operators live in: one if both sides have the same features."""
+        return self.sides[:1] if self.sides[0] is self.sides[1] else self.sides
+
+    def _each(self, items: Sequence[T]) -> tuple[T, T]:
+        """One item per side from one per term."""
+        return items[0], items[-1]
+
     def relaxed(self, factor: float) -> TrainingPenaltyProblem:
         """The same problem with lam2 times `factor`: easier, with multipliers on the way to those of this one."""
-        lower = self.terms[0].relaxed(factor)
-        upper = lower if self.terms[1] is self.terms[0] else self.terms[1].relaxed(factor)
+        lower, upper = self._each([term.relaxed(factor) for term in self.terms])
         return TrainingPenaltyProblem(lower, upper, self.r, self.lam_pen)
 
     def restricted(self, bases: Bases) -> TrainingPenaltyProblem:
         """The same problem with operators restricted to subspaces."""
-        lower, upper = (term.projected(Q) for term, Q in zip(self.terms, bases, strict=True))
+        lower, upper = self._each([term.projected(Q) for term, Q in zip(self.terms, bases, strict=True)])
         return TrainingPenaltyProblem(lower, upper, self.r, self.lam_pen)
 
     def lift(self, z: Array, bases: Bases) -> Array:  # noqa: ARG002
@@ -123,30 +135,34 @@ class TrainingPenaltyProblem:
 
     def lift_sides(self, sides: Sides, bases: Bases) -> Sides:
         """A primal point of this problem from one of a restricted one."""
-        return tuple(side.lifted(Q) for side, Q in zip(sides, bases, strict=True))
+        return tuple(side.lifted(Q) for side, Q in zip(sides, self._each(bases), strict=True))
 
     def positive_vectors(self, z: Array) -> list[Array]:
         """Positive eigenvectors of each term at z."""
-        return [state.positive_vectors for state in self.states(z)]
+        return self._per_term([state.positive_vectors for state in self.states(z)])
+
+    def _per_term(self, vectors: list[Array]) -> list[Array]:
+        return vectors if len(self.terms) == 2 else [np.column_stack(vectors)]
 
     def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
         """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
         gamma_lo, gamma_up, alpha_0 = self._split(z)
-        lo, value_lo = self.terms[0].refine(gamma_lo + alpha_0, None, vectors[0])
-        up, value_up = self.terms[1].refine(gamma_up - alpha_0, None, vectors[1])
+        start_lo, start_up = self._each(vectors)
+        lo, value_lo = self.sides[0].refine(gamma_lo + alpha_0, None, start_lo)
+        up, value_up = self.sides[1].refine(gamma_up - alpha_0, None, start_up)
         linear = float((gamma_up - gamma_lo) @ self.r) - float(alpha_0 @ alpha_0) / (4 * self.lam_pen)
-        return [lo, up], linear - value_lo - value_up
+        return self._per_term([lo, up]), linear - value_lo - value_up
 
     def certificate(self, z: Array, also: Sides | None = None) -> Certificate:
         """Certificate of z; `also` is a feasible point known from elsewhere."""
         z = np.maximum(z, self.lower_bounds)
         value, _ = self.value_and_grad(z)
         lo, up = self.states(z)
-        return certify(self.terms, (-self.r, self.r), (lo.primal, up.primal), value, self.objective, also)
+        return certify(self.sides, (-self.r, self.r), (lo.primal, up.primal), value, self.objective, also)
 
     def objective(self, sides: Sides) -> float:
         """Primal value."""
-        separate = sum(term.objective(side) for term, side in zip(self.terms, sides, strict=True))
+        separate = sum(term.objective(side) for term, side in zip(self.sides, sides, strict=True))
         return separate + self.lam_pen * float(np.square(sides[0].f - sides[1].f).sum())
 
     def parts(self) -> tuple[TrainingPenaltyProblem, ...]:

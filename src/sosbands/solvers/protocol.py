@@ -140,7 +140,9 @@ class SolverResult:
     iterations, decompositions : int
     seconds : float
     history : tuple of HistoryRow
-        One row per iteration; for independent parts one part after the other.
+        One row per certified point; for independent parts one part after the other.
+    bases : tuple of Bases
+        The subspaces that the solution was found in, for each part; empty without subspaces.
     """
 
     variables: Array
@@ -150,3 +152,4 @@ class SolverResult:
     decompositions: int
     seconds: float
     history: tuple[HistoryRow, ...]
+    bases: tuple[Bases, ...] = ()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -13,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 from sosbands._types import Array
 from sosbands.solvers.lbfgs import solve_lbfgs
 from sosbands.solvers.newton import solve_newton
-from sosbands.solvers.protocol import DualProblem, Problem, SolverResult, Status
+from sosbands.solvers.protocol import Bases, DualProblem, Problem, SolverResult, Status
 from sosbands.solvers.subspace import solve_subspace
 
 Solver = Callable[[DualProblem, Array, float, int], SolverResult]
@@ -36,6 +37,7 @@ def solve(
     tol: float = 1e-4,
     solver: str = "auto",
     max_iterations: int = 10_000,
+    bases: Sequence[Bases] = (),
 ) -> SolverResult:
     """Maximise a dual problem until its certified relative gap is at most `tol`.
 
@@ -53,6 +55,8 @@ def solve(
         "auto" is "newton" for few features and "subspace" for many.
     max_iterations : int
         Per part.
+    bases : sequence of Bases, optional
+        Subspaces of a neighbouring problem on the same kernels, `SolverResult.bases`.
     """
     check_solver(solver)
     z = np.zeros(problem.n_variables) if start is None else np.asarray(start, dtype=float)
@@ -63,8 +67,8 @@ def solve(
     clock = perf_counter()
     with _blas().limit(limits=1, user_api="blas"):
         results = [
-            _continued(_solver_for(part, solver), part, block, tol, max_iterations)
-            for part, block in zip(parts, np.split(z, cuts), strict=True)
+            _continued(_solver_for(part, solver, basis), part, block, tol, max_iterations)
+            for part, block, basis in zip(parts, np.split(z, cuts), _matching(parts, bases), strict=True)
         ]
     return results[0] if len(results) == 1 else _joined(problem, results, tol, clock)
 
@@ -77,11 +81,12 @@ def solve_path(
     Neighbours differ in the symmetry penalty (0, finite and inf in any order) or in the lengthscale. Results come as
     soon as they are known; problems may be made as late as they are asked for.
     """
-    point = None
+    point: Any = None
+    bases: tuple[Bases, ...] = ()
     for problem in problems:
         start = None if point is None else problem.start_from(point)
-        result = solve(problem, start, tol=tol, solver=solver, max_iterations=max_iterations)
-        point = problem.dual_point(result.variables)
+        result = solve(problem, start, tol=tol, solver=solver, max_iterations=max_iterations, bases=bases)
+        point, bases = problem.dual_point(result.variables), result.bases
         yield result
 
 
@@ -114,12 +119,21 @@ def _continued(run: Solver, part: DualProblem, z: Array, tol: float, max_iterati
     )
 
 
-def _solver_for(part: DualProblem, solver: str) -> Solver:
+def _matching(parts: Sequence[DualProblem], bases: Sequence[Bases]) -> list[Bases]:
+    """The known bases of each part; none where the neighbour had other kernels or was coupled in another way."""
+    shapes = [[term.p for term in part.terms] for part in parts]
+    fitting = len(bases) == len(parts) and all(
+        [len(Q) for Q in known] == dimensions for known, dimensions in zip(bases, shapes, strict=True)
+    )
+    return list(bases) if fitting else [()] * len(parts)
+
+
+def _solver_for(part: DualProblem, solver: str, known: Bases) -> Solver:
     if solver == "auto":
         stiff = max(term.stiffness for term in part.terms) > STIFF
         limit = DIRECT_STIFF if stiff else DIRECT
         solver = "newton" if max(term.p for term in part.terms) <= limit else "subspace"
-    return SOLVERS[solver]
+    return partial(solve_subspace, known=known) if solver == "subspace" else SOLVERS[solver]
 
 
 @cache
@@ -140,4 +154,5 @@ def _joined(problem: Problem, results: list[SolverResult], tol: float, clock: fl
         sum(result.decompositions for result in results),
         perf_counter() - clock,
         tuple(row for result in results for row in result.history),
+        tuple(basis for result in results for basis in result.bases),
     )

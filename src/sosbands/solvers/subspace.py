@@ -21,18 +21,22 @@ START = 60  # dimension of the first subspace, the leading pivots of the feature
 ROUNDS = 25
 
 
-def solve_subspace(problem: DualProblem, start: Array, tol: float, max_iterations: int) -> SolverResult:
-    """Solve restricted problems by Newton's method, growing the subspaces until the full gap is at most `tol`."""
+def solve_subspace(
+    problem: DualProblem, start: Array, tol: float, max_iterations: int, known: Bases = ()
+) -> SolverResult:
+    """Solve restricted problems by Newton's method, growing the subspaces until the full gap is at most `tol`.
+
+    `known` are the subspaces of a neighbouring problem, if `start` comes from one.
+    """
     monitor = Monitor(problem, tol)
-    bases: Bases = tuple(np.eye(term.p, min(START, term.p)) for term in problem.terms)
+    bases = known or tuple(np.eye(term.p, min(START, term.p)) for term in problem.terms)
     z, iterations, made, gap = start, 0, 0, 0.1
-    if start.any():
+    if start.any() and not known:
         bases = _grown(bases, problem.positive_vectors(start))
     for _ in range(ROUNDS):
         small = problem.restricted(bases)
-        inner = solve_newton(
-            small, problem.project(z, bases), max(0.25 * tol, min(0.05 * gap, 5e-3)), max_iterations - iterations
-        )
+        inner_tol = max(0.25 * tol, min(0.05 * gap, 5e-3))
+        inner = solve_newton(small, problem.project(z, bases), inner_tol, max_iterations - iterations)
         iterations, made = iterations + inner.iterations, made + inner.decompositions
         z = problem.lift(inner.variables, bases)
         vectors = [Q @ U for Q, U in zip(bases, small.positive_vectors(inner.variables), strict=True)]
@@ -43,7 +47,7 @@ def solve_subspace(problem: DualProblem, start: Array, tol: float, max_iteration
             # the estimate never lies below the dual value, so a certificate can only succeed from here
             certificate = problem.certificate(z, problem.lift_sides(inner.certificate.sides, bases))
             if monitor.record(certificate, z):
-                return _counted(monitor.result(Status.CONVERGED), iterations, made)
+                return _counted(monitor.result(Status.CONVERGED), iterations, made, bases)
             vectors, gap = problem.positive_vectors(z), certificate.gap
         grown = _grown(bases, vectors)
         if iterations >= max_iterations or all(Q.shape == G.shape for Q, G in zip(bases, grown, strict=True)):
@@ -51,7 +55,7 @@ def solve_subspace(problem: DualProblem, start: Array, tol: float, max_iteration
         bases = grown
     # no subspace is left to try: the problem itself, from the best multipliers found
     result = solve_newton(problem, z, tol, max_iterations)
-    return _counted(result, iterations + result.iterations, made)
+    return _counted(result, iterations + result.iterations, made, bases)
 
 
 def _grown(bases: Bases, vectors: list[Array]) -> Bases:
@@ -67,5 +71,5 @@ def _extended(Q: Array, X: Array) -> Array:
     return np.column_stack([Q, new - Q @ (Q.T @ new)]) if new.size else Q
 
 
-def _counted(result: SolverResult, iterations: int, made: int) -> SolverResult:
-    return replace(result, iterations=iterations, decompositions=result.decompositions + made)
+def _counted(result: SolverResult, iterations: int, made: int, bases: Bases) -> SolverResult:
+    return replace(result, iterations=iterations, decompositions=result.decompositions + made, bases=(bases,))
