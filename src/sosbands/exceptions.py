@@ -1,5 +1,7 @@
 """Every named error and warning of the package."""
 
+from sklearn.exceptions import NotFittedError
+
 
 class SosbandsError(Exception):
     """Base class of the package's own errors."""

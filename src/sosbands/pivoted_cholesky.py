@@ -55,33 +55,35 @@ def greedy_pivoted_cholesky(
         more take the best of a random sample of points drawn in proportion to that entry, at the speed of matrix
         products (Epperly et al., randomly pivoted Cholesky, made greedy within the sample).
     """
-    n = len(diag)
     residual = diag.astype(float, copy=True)
     rng = np.random.default_rng(0)
-    done: list[Array] = []
+    V = np.empty((min(max_rank, 256), len(diag)))
     pivots = np.zeros(0, dtype=np.intp)
     while len(pivots) < max_rank and residual.max() > floor and residual.sum() > trace_left:
-        size = min(block, max_rank - len(pivots), max(1, len(pivots) // 4))
+        k = len(pivots)
+        size = min(block, max_rank - k, max(1, k // 4))
         candidates = _candidates(residual, size, rng)
-        S = entries(candidates, candidates) - sum(V[:, candidates].T @ V[:, candidates] for V in done)
+        S = entries(candidates, candidates) - V[:k, candidates].T @ V[:k, candidates]
         triangle, order = dense_pivoted_cholesky(S, max(floor, 0.2 * float(residual[candidates].max())))
         if not len(order):  # what is left at the largest entry is rounding
             break
         order = order[:size]
         chosen = candidates[order]
-        rows = entries(chosen, None) - sum(V[:, chosen].T @ V for V in done)
         L = triangle[:size, order].T
+        rows = entries(chosen, None) - V[:k, chosen].T @ V[:k]
         rows = solve_triangular(L, rows, lower=True, overwrite_b=True, check_finite=False)
         rows[:, pivots] = 0.0  # V[:, pivots] is triangular exactly, not up to rounding
         rows[:, chosen] = L.T
-        left = np.maximum(residual, 0.0).sum() - np.cumsum(np.square(rows).sum(axis=1))
+        left = residual.sum() - np.cumsum(np.einsum("ij,ij->i", rows, rows))
         enough = np.flatnonzero(left <= trace_left)
-        keep = int(enough[0]) + 1 if enough.size else len(rows)
-        done.append(np.ascontiguousarray(rows[:keep]))
-        pivots = np.concatenate([pivots, chosen[:keep]])
-        residual = np.maximum(residual - np.square(rows[:keep]).sum(axis=0), 0.0)
+        rows = rows[: int(enough[0]) + 1] if enough.size else rows
+        if k + len(rows) > len(V):
+            V = np.concatenate([V[:k], np.empty((min(len(V), max_rank - len(V)), len(diag)))])
+        V[k : k + len(rows)] = rows
+        pivots = np.concatenate([pivots, chosen[: len(rows)]])
+        residual = np.maximum(residual - np.einsum("ij,ij->j", rows, rows), 0.0)
         residual[pivots] = 0.0
-    return np.concatenate([np.zeros((0, n)), *done]), pivots
+    return V[: len(pivots)].copy(), pivots
 
 
 def _candidates(residual: Array, size: int, rng: np.random.Generator) -> IntArray:

@@ -102,10 +102,10 @@ def interval(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Arra
 def _middle(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Array, BoolArray]:
     """Midpoints of the moved ends, and where they are finite; elsewhere those of the band."""
     middle = band.lower / 2 + band.upper / 2
-    equal = np.equal(q_lo, q_up)
     with np.errstate(invalid="ignore", over="ignore"):
-        shift = np.where(equal, 0.0, _stretch(np.subtract(q_up, q_lo) / 2, band.scale))
-    finite = np.broadcast_to(np.isfinite(shift), middle.shape)
+        difference = np.where(np.equal(q_lo, q_up), 0.0, np.subtract(q_up, q_lo))  # also for two infinities
+    shift = _stretch(difference / 2, band.scale)
+    finite = np.broadcast_to(np.isfinite(difference) & np.isfinite(shift), middle.shape)
     return middle + np.where(finite, shift, 0.0), finite
 
 

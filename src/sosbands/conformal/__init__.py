@@ -1,0 +1,26 @@
+"""Conformal calibration: the quantile, the scores and their inverse, and the interface of interval regressors."""
+
+from sosbands.conformal.calibration import Calibration, side_levels
+from sosbands.conformal.mixin import IntervalMixin
+from sosbands.conformal.quantile import (
+    conformal_quantile,
+    conformal_rank,
+    points_needed,
+    weighted_conformal_quantile,
+)
+from sosbands.conformal.scores import Band, interval, lower_scores, symmetric_scores, upper_scores
+
+__all__ = [
+    "Band",
+    "Calibration",
+    "IntervalMixin",
+    "conformal_quantile",
+    "conformal_rank",
+    "interval",
+    "lower_scores",
+    "points_needed",
+    "side_levels",
+    "symmetric_scores",
+    "upper_scores",
+    "weighted_conformal_quantile",
+]

@@ -1,0 +1,123 @@
+"""Reading the arguments of calibration and prediction: every complaint names the argument, its value and the rule."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from sosbands._types import AnyArray, Array
+
+Kind = Literal["symmetric", "asymmetric"]
+
+
+def read_kind(calibration: Any) -> Kind:
+    """The kind of calibration."""
+    if isinstance(calibration, str) and calibration == "symmetric":
+        return "symmetric"
+    if isinstance(calibration, str) and calibration == "asymmetric":
+        return "asymmetric"
+    raise ValueError(f"calibration={calibration!r}: expected 'symmetric' or 'asymmetric'")
+
+
+def read_level(confidence_level: Any) -> float:
+    """One confidence level in (0, 1)."""
+    value = confidence_level
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if not _is_number(value) or not 0 < value < 1:
+        raise ValueError(f"confidence_level={confidence_level!r}: expected a number in (0, 1)")
+    return float(value)
+
+
+def read_levels(confidence_level: Any) -> tuple[list[float], bool]:
+    """The confidence levels, and whether they came as a list."""
+    if _is_number(confidence_level) or np.ndim(_as_object(confidence_level)) == 0:
+        return [read_level(confidence_level)], False
+    values = _as_object(confidence_level)
+    if values.ndim != 1 or not len(values):
+        raise ValueError(f"confidence_level={confidence_level!r}: expected a number or a non-empty list of numbers")
+    return [read_level(value) for value in values], True
+
+
+def read_share(lower_share: Any, kind: Kind) -> float:
+    """Part of the miscoverage given to the lower side, in [0, 1]."""
+    if not _is_number(lower_share) or not 0 <= lower_share <= 1:
+        raise ValueError(f"lower_share={lower_share!r}: expected a number in [0, 1]")
+    if kind == "symmetric" and lower_share != 0.5:
+        raise ValueError(
+            f"lower_share={lower_share!r} with calibration='symmetric': expected 0.5, because symmetric calibration "
+            "has one quantile for both sides and cannot divide the miscoverage; use calibration='asymmetric'"
+        )
+    return float(lower_share)
+
+
+def read_target(y: Any, n_rows: int) -> Array:
+    """Observations, one finite number per row."""
+    return _read_vector("y", y, n_rows)
+
+
+def read_ratio(likelihood_ratio: Any, n_rows: int) -> Array:
+    """Likelihood ratios, one finite number >= 0 per row."""
+    w = _read_vector("likelihood_ratio", likelihood_ratio, n_rows)
+    if (w < 0).any():
+        raise ValueError(f"likelihood_ratio has the entry {w.min()}: expected numbers >= 0")
+    return w
+
+
+def read_groups(groups: Any, n_rows: int) -> AnyArray:
+    """Group labels, one string or finite number per row; all of one type."""
+    labels = np.asarray(groups, dtype=None if hasattr(groups, "dtype") else object)
+    _check_shape("groups", labels, n_rows)
+    if labels.dtype == object:
+        kinds = {str if isinstance(label, str) else type(label) for label in labels.tolist()}
+        if kinds != {str} and not all(issubclass(kind, (Real, np.bool_)) for kind in kinds):
+            names = sorted(kind.__name__ for kind in kinds)
+            raise ValueError(f"groups has labels of type {', '.join(names)}: expected all strings or all numbers")
+        labels = np.asarray(labels.tolist())  # a plain dtype, so that a saved model holds no Python objects
+    if labels.dtype.kind not in "biufU":
+        raise ValueError(f"groups has dtype {labels.dtype}: expected strings or numbers")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("groups has labels that are NaN or infinite: expected strings or finite numbers")
+    return labels
+
+
+def read_common_use(name: str, at_calibration: bool, at_prediction: bool) -> None:
+    """Complain about an argument that only one of conformalize and the prediction got."""
+    if at_calibration and not at_prediction:
+        raise ValueError(f"{name}=None: expected one value per row, because conformalize was called with {name}")
+    if at_prediction and not at_calibration:
+        raise ValueError(f"{name} was given: expected None, because conformalize was called without {name}")
+
+
+def _read_vector(name: str, values: Any, n_rows: int) -> Array:
+    raw = np.asarray(values)
+    _check_shape(name, raw, n_rows)
+    try:
+        if raw.dtype.kind not in "biufO":
+            raise TypeError(raw.dtype)
+        vector = raw.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} has dtype {raw.dtype}: expected real numbers") from None
+    bad = np.flatnonzero(~np.isfinite(vector))
+    if len(bad):
+        raise ValueError(
+            f"{name} has {len(bad)} entries that are NaN or infinite, the first in row {bad[0]}: "
+            "expected finite numbers"
+        )
+    return vector
+
+
+def _check_shape(name: str, values: AnyArray, n_rows: int) -> None:
+    if values.shape != (n_rows,):
+        raise ValueError(f"{name} has shape {values.shape}: expected one entry per row of X, shape ({n_rows},)")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _as_object(value: Any) -> AnyArray:
+    """The entries as they are: a number in a list must not turn its neighbours into strings."""
+    return np.asarray(value, dtype=object)

@@ -1,0 +1,180 @@
+"""What calibration remembers, and the quantiles that it gives to each row of a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sosbands._types import AnyArray, Array, IntArray
+from sosbands.conformal.arguments import Kind, read_common_use, read_groups, read_ratio
+from sosbands.conformal.quantile import conformal_quantile, points_needed, weighted_conformal_quantile
+from sosbands.conformal.scores import Band, lower_scores, upper_scores
+
+SHOWN = 10  # labels in a message
+
+
+def side_levels(level: float, kind: Kind, lower_share: float = 0.5) -> tuple[float, float]:
+    """Levels of the lower and of the upper quantile.
+
+    Symmetric: `level` for the one quantile of both sides. Asymmetric: ``1 - alpha_low`` and ``1 - alpha_up`` with
+    ``alpha_low = lower_share (1 - level)`` and ``alpha_low + alpha_up = 1 - level``.
+    """
+    if kind == "symmetric":
+        return level, level
+    return 1 - (1 - level) * lower_share, 1 - (1 - level) * (1 - lower_share)
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Scores of the calibration points on both sides, with their groups and likelihood ratios if there are any.
+
+    Attributes
+    ----------
+    lower_scores, upper_scores : arrays of shape (m,)
+        Distances below the lower and above the upper end of the band, in units of its scale.
+    groups : array of shape (m,) or None
+        Labels; each group has its own quantiles (Mondrian calibration).
+    weights : array of shape (m,) or None
+        Likelihood ratios of test over calibration density, up to a constant.
+    """
+
+    lower_scores: Array
+    upper_scores: Array
+    groups: AnyArray | None = None
+    weights: Array | None = None
+
+    @classmethod
+    def of(cls, band: Band, y: Array, groups: Any = None, likelihood_ratio: Any = None) -> Calibration:
+        """Score the observations `y` against their band."""
+        labels = None if groups is None else read_groups(groups, len(band))
+        weights = None if likelihood_ratio is None else read_ratio(likelihood_ratio, len(band))
+        calibration = cls(lower_scores(band, y), upper_scores(band, y), labels, weights)
+        for label, part in calibration.parts():
+            if part.weights is not None and not part.weights.any():
+                where = "" if label is None else f" in group {label!r}"
+                raise ValueError(f"likelihood_ratio is zero in every row{where}: expected a positive entry")
+        return calibration
+
+    def __len__(self) -> int:
+        return len(self.lower_scores)
+
+    def scores(self, kind: Kind) -> Array:
+        """Calibration scores: the larger of both sides (m,), or both (m, 2)."""
+        if kind == "symmetric":
+            return np.maximum(self.lower_scores, self.upper_scores)
+        return np.stack([self.lower_scores, self.upper_scores], axis=1)
+
+    def parts(self) -> Iterator[tuple[Any, Calibration]]:
+        """Each group's label and its own calibration; without groups one part with the label None."""
+        if self.groups is None:
+            yield None, self
+            return
+        for label, rows in _rows_by_label(self.groups):
+            weights = None if self.weights is None else self.weights[rows]
+            yield label, Calibration(self.lower_scores[rows], self.upper_scores[rows], weights=weights)
+
+    def read_rows(
+        self, n_rows: int, groups: Any = None, likelihood_ratio: Any = None
+    ) -> tuple[AnyArray | None, Array | None]:
+        """Labels and likelihood ratios of the rows to predict, given if and only if calibration got them."""
+        read_common_use("groups", self.groups is not None, groups is not None)
+        read_common_use("likelihood_ratio", self.weights is not None, likelihood_ratio is not None)
+        labels = None if groups is None else read_groups(groups, n_rows)
+        weights = None if likelihood_ratio is None else read_ratio(likelihood_ratio, n_rows)
+        if labels is not None and self.groups is not None:
+            seen = np.unique(self.groups).tolist()
+            unseen = [label for label in np.unique(labels).tolist() if label not in set(seen)]
+            if unseen:
+                raise ValueError(
+                    f"groups has labels that conformalize has not seen, {_shown(unseen)}: expected {_shown(seen)}"
+                )
+        return labels, weights
+
+    def quantiles(
+        self,
+        level: float,
+        kind: Kind,
+        lower_share: float = 0.5,
+        *,
+        groups: AnyArray | None = None,
+        weights: Array | None = None,
+    ) -> Array:
+        """Lower and upper quantile of each row that is to be predicted.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level in (0, 1).
+        kind : {"symmetric", "asymmetric"}
+            One quantile for both sides or one for each.
+        lower_share : float
+            Part of the miscoverage given to the lower side (asymmetric); 0 or 1 makes one quantile infinite.
+        groups, weights : arrays of shape (n,) or None
+            As `read_rows` returns them.
+
+        Returns
+        -------
+        quantiles : array of shape (n, 2), or (1, 2) where all rows have the same
+        """
+        levels = side_levels(level, kind, lower_share)
+        if groups is None:
+            return self._pooled(levels, kind, weights)
+        q, parts = np.empty((len(groups), 2)), dict(self.parts())
+        for label, rows in _rows_by_label(groups):
+            q[rows] = parts[label]._pooled(levels, kind, None if weights is None else weights[rows])
+        return q
+
+    def shortage(self, q: Array, level: float, kind: Kind, lower_share: float, groups: AnyArray | None) -> str | None:
+        """Why some of the quantiles `q` of `quantiles` are infinite, unless their side was given a zero share."""
+        levels = np.array(side_levels(level, kind, lower_share))
+        infinite = np.isposinf(q[:, levels < 1]).any(axis=1)
+        if not infinite.any():
+            return None
+        needed = max(points_needed(side) for side in levels[levels < 1].tolist())
+        concerned = [None] if groups is None else np.unique(groups[infinite]).tolist()
+        given = [_described(label, part) for label, part in self.parts() if label in concerned]
+        rows = "every interval" if infinite.all() else f"{np.sum(infinite)} of {len(q)} intervals"
+        return (
+            f"confidence level {level:g} needs at least {needed:g} calibration points, given: {_listed(given)}; "
+            f"{rows} infinite"
+        )
+
+    def _pooled(self, levels: tuple[float, float], kind: Kind, test_weights: Array | None) -> Array:
+        if kind == "symmetric":
+            q = self._quantile(self.scores("symmetric"), levels[0], test_weights)
+            return np.stack([q, q], axis=1)
+        q_lo = self._quantile(self.lower_scores, levels[0], test_weights)
+        return np.stack([q_lo, self._quantile(self.upper_scores, levels[1], test_weights)], axis=1)
+
+    def _quantile(self, scores: Array, level: float, test_weights: Array | None) -> Array:
+        if self.weights is None or test_weights is None:
+            return np.array([conformal_quantile(scores, level)])
+        return weighted_conformal_quantile(scores, self.weights, test_weights, level)
+
+
+def _rows_by_label(labels: AnyArray) -> Iterator[tuple[Any, IntArray]]:
+    """Each distinct label and the rows that carry it."""
+    distinct, first = np.unique(np.sort(labels), return_index=True)
+    rows = np.split(np.argsort(labels, kind="stable"), first[1:])
+    yield from zip(distinct.tolist(), rows, strict=True)
+
+
+def _described(label: Any, part: Calibration) -> str:
+    """How many points a part has, and what makes them count for less."""
+    words = f"{len(part)}" if label is None else f"{len(part)} in group {label!r}"
+    if part.weights is not None:
+        w = part.weights / part.weights.max()
+        words += f" (worth {w.sum() ** 2 / (w**2).sum():.1f} by their likelihood ratios)"
+    lost = np.sum(np.isposinf(part.scores("symmetric")))
+    return f"{words} ({lost} with an infinite score: zero scale)" if lost else words
+
+
+def _listed(items: list[str]) -> str:
+    return ", ".join(items[:SHOWN]) + (f" and {len(items) - SHOWN} more" if len(items) > SHOWN else "")
+
+
+def _shown(labels: list[Any]) -> str:
+    return _listed([repr(label) for label in labels])

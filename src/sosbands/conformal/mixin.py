@@ -1,0 +1,196 @@
+"""The interface that every interval regressor shares: calibrate, predict intervals at any level, evaluate them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+
+from sosbands._types import Array
+from sosbands.conformal.arguments import read_kind, read_level, read_levels, read_share, read_target
+from sosbands.conformal.calibration import Calibration
+from sosbands.conformal.scores import Band, interval
+from sosbands.exceptions import CrossedIntervalsWarning, NotCalibratedError, TooFewCalibrationPointsWarning
+
+
+class IntervalMixin:
+    """Conformal calibration for a regressor that offers an uncalibrated band.
+
+    A subclass has the constructor parameters `confidence_level` and `calibration` and the method ``_band(X)``, which
+    checks that the model is fitted and that X is as it should be, and returns a `Band`.
+
+    Attributes
+    ----------
+    calibration_ : Calibration
+        Scores, groups and weights of the calibration points; set by `conformalize`.
+    """
+
+    confidence_level: Any
+    calibration: Any
+    calibration_: Calibration
+
+    def _band(self, X: Any) -> Band:
+        """Uncalibrated ends and scale at the rows of X."""
+        raise NotImplementedError(f"{type(self).__name__} must define _band(X)")
+
+    @property
+    def scores_(self) -> Array:
+        """Calibration scores: (m,) for symmetric calibration, (m, 2) with columns lower, upper for asymmetric."""
+        return self._calibrated("scores_").scores(read_kind(self.calibration))
+
+    @property
+    def n_calibration_(self) -> int:
+        """Number of calibration points."""
+        return len(self._calibrated("n_calibration_"))
+
+    def conformalize(self, X: Any, y: Any, *, groups: Any = None, likelihood_ratio: Any = None) -> Self:
+        """Calibrate on data that `fit` has not seen; a second call replaces the first.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (m, n_features)
+            Calibration points.
+        y : array of shape (m,)
+            Their observations.
+        groups : array of shape (m,), optional
+            Labels: each group gets its own quantiles, and so its own coverage guarantee.
+        likelihood_ratio : array of shape (m,), optional
+            Density of the test points over that of the calibration points, up to a constant (covariate shift).
+
+        Returns
+        -------
+        self
+        """
+        read_kind(self.calibration)
+        band = self._band(X)
+        self.calibration_ = Calibration.of(band, read_target(y, len(band)), groups, likelihood_ratio)
+        return self
+
+    def predict_interval(
+        self,
+        X: Any,
+        confidence_level: Any = None,
+        *,
+        lower_share: Any = 0.5,
+        groups: Any = None,
+        likelihood_ratio: Any = None,
+    ) -> Array:
+        """Calibrated prediction intervals.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, n_features)
+            Points.
+        confidence_level : float or list of k floats, optional
+            In (0, 1); by default that of the constructor. Intervals are nested in the level (asymmetric calibration:
+            those that are not empty).
+        lower_share : float
+            Part of the miscoverage given to the lower side, for asymmetric calibration; 0 or 1 leaves one end infinite.
+        groups, likelihood_ratio : arrays of shape (n,), optional
+            Given if and only if `conformalize` got them.
+
+        Returns
+        -------
+        intervals : array of shape (n, 2), or (n, 2, k) for a list of levels
+
+        Warns
+        -----
+        TooFewCalibrationPointsWarning
+            If there are too few calibration points for the level, so that intervals are infinite.
+        CrossedIntervalsWarning
+            If negative quantiles leave some intervals empty; their midpoint is returned twice.
+        """
+        self._calibrated("predict_interval")
+        levels, many = read_levels(self.confidence_level if confidence_level is None else confidence_level)
+        read_share(lower_share, read_kind(self.calibration))
+        band = self._band(X)
+        q = self._quantiles(len(band), levels, lower_share, groups, likelihood_ratio)
+        made = [interval(band, *ends_of_level.T) for ends_of_level in q]
+        crossed = sum(int(np.sum(rows)) for _, rows in made)
+        if crossed:
+            warnings.warn(
+                f"{crossed} of {len(band) * len(levels)} intervals are empty, because calibration narrows the band by "
+                "more than its width there; their midpoint is given twice",
+                CrossedIntervalsWarning,
+                stacklevel=2,
+            )
+        return np.stack([ends for ends, _ in made], axis=2) if many else made[0][0]
+
+    def quantile(
+        self, level: Any = None, *, lower_share: Any = 0.5, group: Any = None, likelihood_ratio: Any = None
+    ) -> float | tuple[float, float]:
+        """The conformal quantile that calibration adds to both ends, or one for each end.
+
+        Parameters
+        ----------
+        level : float, optional
+            Confidence level in (0, 1); by default that of the constructor.
+        lower_share : float
+            As in `predict_interval`.
+        group, likelihood_ratio : label and float, optional
+            Those of one point; given if and only if `conformalize` got them.
+
+        Returns
+        -------
+        quantile : float (symmetric calibration) or pair of floats (asymmetric: lower, upper)
+        """
+        self._calibrated("quantile")
+        value = read_level(self.confidence_level if level is None else level)
+        groups, ratio = (None if given is None else [given] for given in (group, likelihood_ratio))
+        q_lo, q_up = self._quantiles(1, [value], lower_share, groups, ratio)[0][0].tolist()
+        return q_lo if read_kind(self.calibration) == "symmetric" else (q_lo, q_up)
+
+    def evaluate(
+        self,
+        X: Any,
+        y: Any,
+        confidence_level: Any = None,
+        *,
+        lower_share: Any = 0.5,
+        groups: Any = None,
+        likelihood_ratio: Any = None,
+    ) -> dict[str, float]:
+        """Coverage, width and the other metrics of the intervals at one confidence level, as one row.
+
+        Parameters are those of `predict_interval`, with the observations `y` of shape (n,).
+        """
+        from sosbands.metrics import evaluate_intervals  # here, because calibration itself needs no metric
+
+        self._calibrated("evaluate")
+        level = read_level(self.confidence_level if confidence_level is None else confidence_level)
+        ends = self.predict_interval(
+            X, level, lower_share=lower_share, groups=groups, likelihood_ratio=likelihood_ratio
+        )
+        observed = read_target(y, len(ends))
+        return evaluate_intervals(observed, ends[:, 0], ends[:, 1], confidence_level=level, X=self._metric_points(X))
+
+    def _metric_points(self, X: Any) -> Array | None:
+        """Points in which the metrics look for neighbours; None where the features are not all numbers."""
+        values = np.asarray(X)
+        return values.astype(np.float64) if values.ndim == 2 and values.dtype.kind in "biuf" else None
+
+    def _quantiles(
+        self, n_rows: int, levels: list[float], lower_share: Any, groups: Any, likelihood_ratio: Any
+    ) -> list[Array]:
+        """For each level the lower and upper quantile of each row, (n, 2) or (1, 2), with one warning if infinite."""
+        kind = read_kind(self.calibration)
+        share = read_share(lower_share, kind)
+        labels, weights = self.calibration_.read_rows(n_rows, groups, likelihood_ratio)
+        q = [self.calibration_.quantiles(level, kind, share, groups=labels, weights=weights) for level in levels]
+        reasons = [
+            self.calibration_.shortage(at_level, level, kind, share, labels)
+            for at_level, level in zip(q, levels, strict=True)
+        ]
+        if any(reasons):
+            message = "; ".join(reason for reason in reasons if reason)
+            warnings.warn(message, TooFewCalibrationPointsWarning, stacklevel=3)
+        return q
+
+    def _calibrated(self, wanted: str) -> Calibration:
+        if "calibration_" not in vars(self):
+            raise NotCalibratedError(
+                f"{wanted} of this {type(self).__name__} needs a calibration: call conformalize(X, y) first, with rows "
+                "that fit has not seen"
+            )
+        return self.calibration_

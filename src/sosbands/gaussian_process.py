@@ -1,0 +1,196 @@
+"""Gaussian process regression with one lengthscale per feature and homoscedastic noise.
+
+scikit-learn's `GaussianProcessRegressor` can do the same; its gradient builds an ``(n, n, d)`` array. Here the gradient
+of the marginal likelihood in all lengthscales costs one matrix product, which is several times faster for 8 features.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import cho_solve, cholesky, get_lapack_funcs, solve_triangular
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist, pdist, squareform
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sosbands._types import Array
+
+# Bounds in standardised units. Variance over noise is at most 1e9, so that Cholesky never fails.
+VARIANCE_BOUNDS = (1e-3, 1e3)
+NOISE_BOUNDS = (1e-6, 1e2)
+LENGTHSCALE_BOUNDS = (1e-2, 1e3)
+START_LENGTHSCALES = (0.1, 0.3, 1.0, 3.0)  # times sqrt(d)
+START_NOISES = (1e-3, 0.1, 0.5)
+BLOCK_ENTRIES = 4_000_000  # of the kernel matrix between new and learning rows
+
+
+def matern52(s: Array) -> Array:
+    """``(1 + t + t^2/3) exp(-t)`` with ``t = sqrt(5) s``."""
+    t: Array = np.sqrt(5.0) * s
+    return np.multiply(1.0 + t + t**2 / 3.0, np.exp(-t))
+
+
+def log_marginal_likelihood(theta: Array, Z: Array, z: Array) -> tuple[float, Array]:
+    """Log marginal likelihood of a Matern-5/2 process with noise, and its gradient.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (2 + d,)
+        Logarithms of the variance, the noise variance and the d lengthscales.
+    Z : ndarray of shape (n, d)
+        Rows.
+    z : ndarray of shape (n,)
+        Targets, of mean zero under the process.
+    """
+    n = len(z)
+    variance, noise = np.exp(theta[:2])
+    U = Z / np.exp(theta[2:])
+    t = np.sqrt(5.0) * squareform(pdist(U))
+    decay = np.exp(-t)
+    K = variance * (1.0 + t + t**2 / 3.0) * decay
+    L = cholesky(K + noise * np.eye(n), lower=True, check_finite=False)
+    a = cho_solve((L, True), z, check_finite=False)
+    value = -0.5 * float(z @ a) - float(np.log(np.diag(L)).sum()) - 0.5 * n * np.log(2 * np.pi)
+    # d value/d C = G/2 with G = a a' - C^-1
+    G = np.outer(a, a) - _inverse_from_cholesky(L)
+    gradient = np.empty_like(theta)
+    gradient[0] = 0.5 * np.vdot(G, K)
+    gradient[1] = 0.5 * noise * np.trace(G)
+    # dK_ij/d log ell_k = S_ij (u_ik - u_jk)^2 with S = (5/3) variance (1 + t) exp(-t)
+    G *= (5.0 / 3.0) * variance * (1.0 + t) * decay
+    gradient[2:] = G.sum(axis=1) @ U**2 - np.einsum("ik,ik->k", U, G @ U)
+    return value, gradient
+
+
+def _inverse_from_cholesky(L: Array) -> Array:
+    (potri,) = get_lapack_funcs(("potri",), (L,))
+    half, _ = potri(L, lower=True)
+    inverse: Array = np.tril(half)
+    inverse += np.tril(half, -1).T
+    return inverse
+
+
+class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Gaussian process with an anisotropic Matern-5/2 kernel and noise, fitted by maximum marginal likelihood.
+
+    Features and targets are standardised inside. The likelihood is looked at on a small grid of common lengthscales and
+    noise levels and then maximised by L-BFGS-B from the best points of it: no randomness.
+
+    Parameters
+    ----------
+    n_starts : int
+        From how many points of the grid the likelihood is maximised.
+    max_iter : int
+        Iterations of L-BFGS-B from each start.
+
+    Attributes
+    ----------
+    lengthscale_ : ndarray of shape (n_features,)
+        In the units of X.
+    variance_, noise_variance_ : float
+        In the squared unit of y.
+    log_marginal_likelihood_ : float
+        At the optimum, of the standardised targets.
+    n_iter_ : int
+        Iterations from the best start.
+    converged_ : bool
+        Whether L-BFGS-B met its tolerance from the best start.
+    """
+
+    def __init__(self, n_starts: int = 1, max_iter: int = 200) -> None:
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn the kernel's parameters and the process.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Learning rows.
+        y : array-like of shape (n,)
+            Targets.
+        """
+        for name in ("n_starts", "max_iter"):
+            if not getattr(self, name) >= 1:
+                raise ValueError(f"{name}={getattr(self, name)!r}: expected an integer >= 1")
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        self.X_mean_, self.X_scale_ = _location_and_scale(X)
+        y_mean, y_scale = _location_and_scale(y)
+        self.y_mean_, self.y_scale_ = float(y_mean), float(y_scale)
+        Z, z = (X - self.X_mean_) / self.X_scale_, (y - self.y_mean_) / self.y_scale_
+        theta = self._maximise(Z, z)
+        variance, noise = np.exp(theta[:2])
+        self.lengthscale_ = np.exp(theta[2:]) * self.X_scale_
+        self.variance_, self.noise_variance_ = float(variance) * self.y_scale_**2, float(noise) * self.y_scale_**2
+        self.X_train_ = X / self.lengthscale_
+        C = variance * matern52(cdist(self.X_train_, self.X_train_)) + noise * np.eye(len(X))
+        self.cholesky_ = cholesky(C, lower=True, check_finite=False)
+        self.dual_coef_ = cho_solve((self.cholesky_, True), z, check_finite=False)
+        return self
+
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
+        """Mean of the process, and on demand the standard deviation of a new observation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows.
+        return_std : bool
+            Whether to return the standard deviation too; it includes the noise.
+
+        Returns
+        -------
+        ndarray of shape (n,), or a pair of them
+        """
+        check_is_fitted(self)
+        U = validate_data(self, X, dtype=np.float64, reset=False) / self.lengthscale_
+        rows = max(1, BLOCK_ENTRIES // len(self.X_train_))
+        blocks = [self._predict_block(U[i : i + rows], return_std) for i in range(0, len(U), rows)]
+        mean = np.concatenate([block[0] for block in blocks])
+        return (mean, np.concatenate([block[1] for block in blocks])) if return_std else mean
+
+    def _predict_block(self, U: Array, return_std: bool) -> tuple[Array, Array]:
+        variance, noise = self.variance_ / self.y_scale_**2, self.noise_variance_ / self.y_scale_**2
+        k = variance * matern52(cdist(U, self.X_train_))
+        mean = self.y_mean_ + self.y_scale_ * (k @ self.dual_coef_)
+        if not return_std:
+            return mean, mean
+        explained = np.square(solve_triangular(self.cholesky_, k.T, lower=True, check_finite=False)).sum(axis=0)
+        return mean, self.y_scale_ * np.sqrt(np.maximum(variance - explained, 0.0) + noise)
+
+    def _maximise(self, Z: Array, z: Array) -> Array:
+        def cost(theta: Array) -> tuple[float, Array]:
+            value, gradient = log_marginal_likelihood(theta, Z, z)
+            return -value, -gradient
+
+        bounds = np.log([VARIANCE_BOUNDS, NOISE_BOUNDS, *[LENGTHSCALE_BOUNDS] * Z.shape[1]])
+        starts = sorted(_starts(Z.shape[1]), key=lambda theta: cost(theta)[0])[: self.n_starts]
+        options = {"maxiter": self.max_iter}
+        results = [
+            minimize(cost, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options) for theta in starts
+        ]
+        best = min(results, key=lambda result: float(result.fun))
+        self.log_marginal_likelihood_ = -float(best.fun)
+        self.n_iter_ = max(1, int(best.nit))
+        self.converged_ = bool(best.success)
+        return np.asarray(best.x, dtype=float)
+
+
+def _starts(n_features: int) -> list[Array]:
+    """Common lengthscales and noise levels, with unit variance."""
+    return [
+        np.log([1.0, noise, *[ell * np.sqrt(n_features)] * n_features])
+        for ell in START_LENGTHSCALES
+        for noise in START_NOISES
+    ]
+
+
+def _location_and_scale(values: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation along the rows; a constant is divided by 1."""
+    mean, scale = values.mean(axis=0), values.std(axis=0)
+    rounding = 1e-12 * np.abs(mean)
+    return mean, np.where(scale > rounding, scale, 1.0)

@@ -1,0 +1,67 @@
+"""Reading the arguments of the metrics: what is wrong is named, with what was expected."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sosbands._types import Array
+
+
+def read_vector(values: ArrayLike, name: str, length: int | None = None) -> Array:
+    """One-dimensional finite array, of the given length."""
+    array = _read_numbers(values, name, length)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} holds infinite entries: expected finite numbers")
+    return array
+
+
+def read_bounds(lower: ArrayLike, upper: ArrayLike, length: int | None = None) -> tuple[Array, Array]:
+    """Both ends of intervals: -inf <= lower <= upper <= inf, neither a point at infinity."""
+    lower = _read_numbers(lower, "lower", length)
+    upper = _read_numbers(upper, "upper", len(lower))
+    if np.any(lower == np.inf):
+        raise ValueError("lower holds +inf: expected finite numbers or -inf")
+    if np.any(upper == -np.inf):
+        raise ValueError("upper holds -inf: expected finite numbers or +inf")
+    crossing = np.flatnonzero(lower > upper)
+    if crossing.size:
+        raise ValueError(f"lower > upper in {crossing.size} rows, first {crossing[0]}: expected lower <= upper")
+    return lower, upper
+
+
+def read_intervals(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array, Array]:
+    """Targets and the two ends of their intervals, all of one length."""
+    y = read_vector(y, "y")
+    return y, *read_bounds(lower, upper, len(y))
+
+
+def read_level(confidence_level: float) -> float:
+    """A level strictly between 0 and 1."""
+    level = float(confidence_level)
+    if not 0 < level < 1:
+        raise ValueError(f"confidence_level={confidence_level!r}: expected a number in (0, 1)")
+    return level
+
+
+def read_matrix(values: ArrayLike, name: str, n_rows: int | None = None) -> Array:
+    """Two-dimensional finite array with at least one row and one column."""
+    array = np.asarray(values, dtype=float)
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(f"{name} has shape {array.shape}: expected two dimensions, rows and columns")
+    if n_rows is not None and len(array) != n_rows:
+        raise ValueError(f"{name} has {len(array)} rows: expected {n_rows}")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} holds NaN or infinite entries: expected finite numbers")
+    return array
+
+
+def _read_numbers(values: ArrayLike, name: str, length: int | None) -> Array:
+    array = np.asarray(values, dtype=float)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} has shape {array.shape}: expected one dimension and at least one entry")
+    if length is not None and len(array) != length:
+        raise ValueError(f"{name} has {len(array)} entries: expected {length}")
+    if np.any(np.isnan(array)):
+        raise ValueError(f"{name} holds NaN: expected numbers")
+    return array

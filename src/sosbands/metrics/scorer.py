@@ -1,0 +1,78 @@
+"""The interval score, for people and for scikit-learn's model selection.
+
+R2 sees the point predictions only; the interval score is proper for the two quantiles that end an interval, and so
+tells better bands from worse ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sosbands.metrics.checks import read_intervals, read_level
+
+
+def interval_score(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, confidence_level: float) -> float:
+    """Mean interval (Winkler) score, smaller is better.
+
+    ``mean_i [ (u - l) + (2/alpha) (l - y)_+ + (2/alpha) (y - u)_+ ]`` with ``alpha = 1 - confidence_level``.
+
+    Parameters
+    ----------
+    y, lower, upper : array-like of shape (n,)
+        Targets and intervals; an infinite interval makes the score infinite.
+    confidence_level : float
+        In (0, 1).
+    """
+    y, lower, upper = read_intervals(y, lower, upper)
+    rate = 2 / (1 - read_level(confidence_level))
+    missed = np.maximum(lower - y, 0.0) + np.maximum(y - upper, 0.0)
+    return float(np.mean((upper - lower) + rate * missed))
+
+
+@dataclass(frozen=True)
+class IntervalScorer:
+    """What `interval_scorer` returns: call it with ``(estimator, X, y)``."""
+
+    confidence_level: float | None = None
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+        """Negative interval score of the estimator's intervals: greater is better."""
+        if not hasattr(estimator, "predict_interval"):
+            raise ValueError(f"estimator {type(estimator).__name__} has no predict_interval: expected one that has")
+        level = self._level_of(estimator)
+        intervals = np.asarray(estimator.predict_interval(X, level))
+        if intervals.ndim != 2 or intervals.shape[1] != 2:
+            raise ValueError(f"predict_interval gave shape {intervals.shape}: expected (n, 2), lower and upper ends")
+        return -interval_score(y, intervals[:, 0], intervals[:, 1], level)
+
+    def _level_of(self, estimator: Any) -> float:
+        level = self.confidence_level
+        if level is None:
+            level = getattr(estimator, "confidence_level", None)
+        if level is None:
+            raise ValueError(
+                f"confidence_level=None and {type(estimator).__name__} has no confidence_level: expected one of the two"
+            )
+        return read_level(level)
+
+
+def interval_scorer(confidence_level: float | None = None) -> IntervalScorer:
+    """Scorer for ``scoring=`` of `GridSearchCV`, `cross_val_score` and their like.
+
+    Parameters
+    ----------
+    confidence_level : float, optional
+        Level of the intervals that are compared. By default the `confidence_level` of the estimator; give it when the
+        search varies that parameter, as scores at different levels cannot be compared.
+
+    Returns
+    -------
+    IntervalScorer
+        ``scorer(estimator, X, y)`` is minus the mean interval score of ``estimator.predict_interval(X, level)``.
+        Infinite intervals give -inf, which a search ranks last.
+    """
+    return IntervalScorer(None if confidence_level is None else read_level(confidence_level))

@@ -1,0 +1,67 @@
+"""How wide intervals are, and what width tells about the error.
+
+An infinite interval is as wide as it is: means are infinite then, and the median is if half of the rows are. The two
+measures of dependence need numbers, so they leave rows of infinite width out; with no row left they are 0, as for
+any constant width. `evaluate_intervals` counts those rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sosbands._types import Array
+from sosbands.metrics.checks import read_bounds, read_intervals
+from sosbands.stats import distance_correlation, hsic
+
+
+def mean_width(lower: ArrayLike, upper: ArrayLike) -> float:
+    """Mean of ``upper - lower``; infinite if one interval is."""
+    return float(np.mean(_width(*read_bounds(lower, upper))))
+
+
+def median_width(lower: ArrayLike, upper: ArrayLike) -> float:
+    """Median of ``upper - lower``; infinite if half of the intervals are."""
+    width = np.sort(_width(*read_bounds(lower, upper)))
+    middle = len(width) // 2
+    return float(width[middle] if len(width) % 2 else (width[middle - 1] + width[middle]) / 2)
+
+
+def width_residual_hsic(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
+    """HSIC (energy kernel) of the width ``W = upper - lower`` and ``R = |y - (lower + upper)/2|``.
+
+    With ``lower = m - f_lo - q``, ``upper = m + f_up + q`` these are the ``R = |r - (f_up - f_lo)/2|`` and
+    ``W = f_up + f_lo`` (plus a constant) of the tuning criterion. Large: wide intervals are where errors are large.
+
+    Parameters
+    ----------
+    y, lower, upper : array-like of shape (n,)
+        Targets and intervals. Rows of infinite width are left out.
+
+    Returns
+    -------
+    float
+        At least 0, in the squared unit of y; 0 for intervals of constant width.
+    """
+    return _dependence(hsic, y, lower, upper)
+
+
+def width_residual_correlation(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
+    """Distance correlation, in [0, 1], of the two samples of `width_residual_hsic`."""
+    return _dependence(distance_correlation, y, lower, upper)
+
+
+def _dependence(measure: Callable[[Array, Array], float], y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
+    y, lower, upper = read_intervals(y, lower, upper)
+    finite = np.isfinite(_width(lower, upper))
+    if not finite.any():
+        return 0.0
+    y, lower, upper = y[finite], lower[finite], upper[finite]
+    return measure(_width(lower, upper), np.abs(y - (lower / 2 + upper / 2)))
+
+
+def _width(lower: Array, upper: Array) -> Array:
+    with np.errstate(over="ignore"):  # ends at opposite ends of the double range: infinite
+        return np.subtract(upper, lower)
