@@ -39,7 +39,7 @@ class LowRankWarning(SosbandsWarning):
     """The low-rank features miss more than half of the kernel at some learning point."""
 
 
-class NotCalibratedError(SosbandsError, NotFittedError):
+class NotCalibratedError(SosbandsError, NotFittedError):  # type: ignore[misc]
     """Intervals were asked for before any calibration."""
 
 
@@ -49,3 +49,23 @@ class TooFewCalibrationPointsWarning(SosbandsWarning):
 
 class CrossedIntervalsWarning(SosbandsWarning):
     """Calibration moved the ends of some intervals past one another; their midpoints are given instead."""
+
+
+class MultiOutputError(SosbandsError, ValueError):
+    """Several targets were given where intervals are for one."""
+
+
+class ModelFileError(SosbandsError, ValueError):
+    """A file does not hold a model that this version can read."""
+
+
+class UntrustedTypesError(SosbandsError, ValueError):
+    """A model file holds types that were not declared to be trusted."""
+
+
+class LearningRowsWarning(SosbandsWarning):
+    """Calibration rows were already learnt from, so that coverage is not guaranteed."""
+
+
+class OffDataWarning(SosbandsWarning):
+    """Some rows are far from the learning data, where the bands say nothing."""

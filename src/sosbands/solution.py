@@ -79,6 +79,23 @@ class BandSolution:
             f" {self.seconds:.3g} s"
         )
 
+    @property
+    def certificate(self) -> dict[str, float | int | str]:
+        """How well the problem was solved, as plain numbers and words."""
+        features = (self.lower.features, self.upper.features)
+        return {
+            "status": self.status.value,
+            "dual_value": self.dual_value,
+            "primal_value": self.primal_value,
+            "gap": self.gap,
+            "violation": self.violation,
+            "iterations": self.iterations,
+            "decompositions": self.decompositions,
+            "seconds": self.seconds,
+            "n_features": max(each.rank for each in features),
+            "trace_left_out": max(each.trace_left_out for each in features),
+        }
+
     def symmetry_bound(self, fill_distance: float | None = None) -> SymmetryBound:
         """Bounds of ``sup_x |f_lo(x) - f_up(x)|`` over the whole space or a domain.
 

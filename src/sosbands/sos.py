@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,3 +53,31 @@ class SoSFunction:
     def _values(self, Phi: Array) -> Array:
         values: Array = np.square(self.B.T @ Phi).sum(axis=0)
         return values + self.ridge * np.square(Phi).sum(axis=0) if self.ridge else values
+
+    def deployed(self) -> SoSFunction:
+        """The same function without the features of the learning points, which evaluation does not need."""
+        return replace(self, features=replace(self.features, V=self.features.V[:, :0].copy()))
+
+
+def evaluate_pair(lower: SoSFunction, upper: SoSFunction, X: Any) -> tuple[Array, Array, Array]:
+    """Values of both functions and the support of X, with each feature computed once.
+
+    The support ``||Phi(x)||^2 / k(x, x)`` is 1 at the learning points and tends to 0 far from them; with different
+    features below and above it is the smaller of the two.
+    """
+    below, above, kept = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
+    same = upper.features is lower.features
+    pairs = ((P, P) for P in lower.features.blocks(X)) if same else _aligned(lower, upper, X)
+    for Phi_lo, Phi_up in pairs:
+        below.append(lower._values(Phi_lo))
+        above.append(upper._values(Phi_up))
+        kept.append(np.minimum(np.square(Phi_lo).sum(axis=0), np.square(Phi_up).sum(axis=0)))
+    variance = lower.features.variance(X)
+    share = np.divide(np.concatenate(kept), variance, out=np.zeros(len(variance)), where=variance > 0)
+    return np.concatenate(below), np.concatenate(above), np.minimum(share, 1.0)
+
+
+def _aligned(lower: SoSFunction, upper: SoSFunction, X: Any) -> Iterator[tuple[Array, Array]]:
+    """Features of both sides over the same blocks of rows."""
+    rows = min(lower.features.block_rows, upper.features.block_rows)
+    return zip(lower.features.blocks(X, rows), upper.features.blocks(X, rows), strict=True)

@@ -115,7 +115,11 @@ class IntervalMixin:
                 CrossedIntervalsWarning,
                 stacklevel=2,
             )
+        self._check_band(band)
         return np.stack([ends for ends, _ in made], axis=2) if many else made[0][0]
+
+    def _check_band(self, band: Band) -> None:
+        """Warn of rows for which a subclass knows its band to be doubtful; none by default."""
 
     def quantile(
         self, level: Any = None, *, lower_share: Any = 0.5, group: Any = None, likelihood_ratio: Any = None
@@ -163,12 +167,13 @@ class IntervalMixin:
             X, level, lower_share=lower_share, groups=groups, likelihood_ratio=likelihood_ratio
         )
         observed = read_target(y, len(ends))
-        return evaluate_intervals(observed, ends[:, 0], ends[:, 1], confidence_level=level, X=self._metric_points(X))
+        return evaluate_intervals(observed, ends[:, 0], ends[:, 1], confidence_level=level, **self._metric_points(X))
 
-    def _metric_points(self, X: Any) -> Array | None:
-        """Points in which the metrics look for neighbours; None where the features are not all numbers."""
+    def _metric_points(self, X: Any) -> dict[str, Array]:
+        """Points in which the metrics look for neighbours, `X` and possibly `X_learn`; none if not all are numbers."""
         values = np.asarray(X)
-        return values.astype(np.float64) if values.ndim == 2 and values.dtype.kind in "biuf" else None
+        usable = values.ndim == 2 and values.dtype.kind in "biuf" and np.isfinite(values).all()
+        return {"X": values.astype(np.float64)} if usable else {}
 
     def _quantiles(
         self, n_rows: int, levels: list[float], lower_share: Any, groups: Any, likelihood_ratio: Any

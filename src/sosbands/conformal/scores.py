@@ -20,11 +20,14 @@ class Band:
     scale : array of shape (n,) or float
         Unit of the scores, at least 0: 1 to add the same quantile everywhere, a standard deviation for normalised
         scores.
+    support : array of shape (n,), optional
+        How much the learning data say about each row, where the model knows.
     """
 
     lower: Array
     upper: Array
     scale: Array | float = 1.0
+    support: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "scale"):

@@ -68,10 +68,19 @@ class KernelFeatures:
         """Features of new points, shape (p, len(X)). A precomputed kernel takes rows of cross-kernel values."""
         return np.concatenate([np.zeros((self.rank, 0)), *self.blocks(X)], axis=1)
 
-    def blocks(self, X: Any) -> Iterator[Array]:
+    @property
+    def block_rows(self) -> int:
+        """Points whose features are computed at a time."""
+        return max(1, BLOCK_VALUES // max(self.rank, math.prod(self.point_shape)))
+
+    def variance(self, X: Any) -> Array:
+        """``k(x, x)`` of new points; not for a precomputed kernel, which does not know it."""
+        return np.asarray(self.kernel.diag(self._check_points(X)), dtype=float)
+
+    def blocks(self, X: Any, rows: int | None = None) -> Iterator[Array]:
         """Features of consecutive blocks of new points, so that memory does not grow with the number of points."""
         points = self._check_points(X)
-        rows = max(1, BLOCK_VALUES // max(self.rank, math.prod(self.point_shape)))
+        rows = self.block_rows if rows is None else rows
         for start in range(0, len(points), rows):
             yield self._features(points[start : start + rows])
 

@@ -88,6 +88,7 @@ class OperatorPenaltyProblem:
     def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
         """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
         lo, up, _, _ = self.states(z)
+        self.decompositions += self.penalty.lam_pen1 > 0
         soft = self.penalty.derivative(unpack_symmetric(self._split(z)[2], self.term.p))
         full = np.zeros(self.n_variables)
 

@@ -28,8 +28,8 @@ def solve_newton(problem: DualProblem, start: Array, tol: float, max_iterations:
     z = np.maximum(start, problem.lower_bounds)
     if monitor(z):
         return monitor.result(Status.CONVERGED)
-    if not start.any():
-        z, done = ascend_lbfgs(problem, monitor, z, WARM_UP)
+    if not start.any() and max_iterations > 0:
+        z, done = ascend_lbfgs(problem, monitor, z, min(WARM_UP, max_iterations))
         if done:
             return monitor.result(Status.CONVERGED)
     damping = 1e-3
@@ -39,7 +39,7 @@ def solve_newton(problem: DualProblem, start: Array, tol: float, max_iterations:
             damping *= 10
             if damping > 1e3:
                 before = z
-                z, done = ascend_lbfgs(problem, monitor, z, WARM_UP)
+                z, done = ascend_lbfgs(problem, monitor, z, min(WARM_UP, max_iterations - monitor.iterations))
                 damping = 1e-3
                 if done:
                     return monitor.result(Status.CONVERGED)

@@ -54,7 +54,8 @@ def solve_subspace(
             break
         bases = grown
     # no subspace is left to try: the problem itself, from the best multipliers found
-    result = solve_newton(problem, z, tol, max_iterations)
+    made += problem.decompositions - monitor.decompositions
+    result = solve_newton(problem, z, tol, max_iterations - iterations)
     return _counted(result, iterations + result.iterations, made, bases)
 
 

@@ -1,0 +1,201 @@
+"""Scores by hand, and the interval as their inverse; broken pairs must be told apart."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sosbands.conformal import Band, interval, lower_scores, symmetric_scores, upper_scores
+
+INF = math.inf
+
+# small whole numbers and powers of two: all arithmetic is exact, so the equivalence is too
+ENDS = st.integers(-20, 20).map(float)
+SCALES = st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0, 8.0])
+QUANTILES = st.one_of(st.sampled_from([-INF, INF, 0.0]), st.integers(-40, 40).map(lambda i: i / 4))
+
+
+def inside(y, ends):
+    return (ends[:, 0] <= y) & (y <= ends[:, 1])
+
+
+def check_inverse(pair):
+    """An observation is in the interval exactly if its scores are at most the quantiles.
+
+    Two allowances, both towards coverage: the point that stands for an empty interval, and where the scale is 0 and a
+    quantile is negative the ends themselves, which close an open interval.
+    """
+
+    @settings(max_examples=400)
+    @given(st.tuples(ENDS, ENDS, SCALES), QUANTILES, QUANTILES)
+    def check(row, q_lo, q_up):
+        y = np.arange(-200, 201) / 2
+        band = Band(*(np.full(len(y), value) for value in row))
+        ends, crossed = pair.interval(band, q_lo, q_up)
+        assert ends.shape == (len(y), 2)
+        assert not np.isnan(ends).any()
+        wanted = (pair.lower_scores(band, y) <= q_lo) & (pair.upper_scores(band, y) <= q_up)
+        assert crossed.all() or not crossed.any()
+        if crossed[0]:
+            assert not wanted.any(), "an observation was lost"
+            assert np.array_equal(ends[:, 0], ends[:, 1])
+            assert np.isfinite(ends).all()
+            return
+        allowed = np.zeros(len(y), dtype=bool)
+        if band.scale[0] == 0:
+            allowed = (q_lo < 0) & (y == row[0]) | (q_up < 0) & (y == row[1])
+        found = inside(y, ends)
+        assert found[wanted].all(), "an observation was lost"
+        assert np.array_equal(found[~allowed], wanted[~allowed])
+
+    check()
+
+
+PAIR = SimpleNamespace(interval=interval, lower_scores=lower_scores, upper_scores=upper_scores)
+
+
+def test_the_interval_is_the_inverse_of_the_scores():
+    check_inverse(PAIR)
+
+
+def broken(**changes):
+    return SimpleNamespace(**{**vars(PAIR), **changes})
+
+
+def swapped(band, q_lo, q_up):
+    return interval(band, q_up, q_lo)
+
+
+def without_scale(band, q_lo, q_up):
+    return interval(Band(band.lower, band.upper), q_lo, q_up)
+
+
+def still_crossed(band, q_lo, q_up):
+    with np.errstate(invalid="ignore"):
+        ends = np.stack([band.lower - q_lo * band.scale, band.upper + q_up * band.scale], axis=1)
+    return np.nan_to_num(ends, nan=0.0, posinf=INF, neginf=-INF), np.zeros(len(band), dtype=bool)
+
+
+def finite_at_zero_scale(band, q_lo, q_up):
+    ends, crossed = interval(band, q_lo, q_up)
+    at_zero = (band.scale == 0)[:, None]
+    return np.where(at_zero, np.stack([band.lower, band.upper], axis=1), ends), crossed
+
+
+def zero_scores_at_zero_scale(band, y):
+    return np.where(band.scale == 0, 0.0, upper_scores(band, y))
+
+
+def wrong_end(band, y):
+    return upper_scores(Band(band.upper, band.lower, band.scale), y)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"interval": swapped},
+        {"interval": without_scale},
+        {"interval": still_crossed},
+        {"interval": finite_at_zero_scale},
+        {"upper_scores": zero_scores_at_zero_scale},
+        {"upper_scores": wrong_end},
+    ],
+    ids=lambda changes: next(iter(changes.values())).__name__,
+)
+def test_broken_pairs_are_rejected(changes):
+    with pytest.raises(AssertionError):
+        check_inverse(broken(**changes))
+
+
+def test_scores_by_hand():
+    band = Band([0.0, 0.0, 1.0], [2.0, 2.0, 5.0], [1.0, 0.5, 2.0])
+    y = np.array([3.0, -1.0, 4.0])
+    assert lower_scores(band, y).tolist() == [-3.0, 2.0, -1.5]
+    assert upper_scores(band, y).tolist() == [1.0, -6.0, -0.5]
+    assert symmetric_scores(band, y).tolist() == [1.0, 2.0, -0.5]
+
+
+def test_scores_where_the_scale_is_zero():
+    band = Band([1.0] * 5, [2.0] * 5, [0.0] * 5)
+    y = np.array([0.0, 1.0, 1.5, 2.0, 3.0])
+    assert lower_scores(band, y).tolist() == [INF, 0.0, -INF, -INF, -INF]
+    assert upper_scores(band, y).tolist() == [-INF, -INF, -INF, 0.0, INF]
+    assert symmetric_scores(band, y).tolist() == [INF, 0.0, -INF, 0.0, INF]
+    # a band of no width and no scale: the squared predecessor's f(x) = 0
+    point = Band([1.0, 1.0], [1.0, 1.0], [0.0, 0.0])
+    assert symmetric_scores(point, np.array([1.0, 1.5])).tolist() == [0.0, INF]
+
+
+def test_one_scale_for_all_rows():
+    rng = np.random.default_rng(0)
+    lower, upper, y = np.sort(rng.standard_normal((3, 7)), axis=0)
+    one, many = Band(lower, upper, 0.3), Band(lower, upper, np.full(7, 0.3))
+    assert np.array_equal(symmetric_scores(one, y), symmetric_scores(many, y))
+    assert np.array_equal(interval(one, 0.1, -0.2)[0], interval(many, 0.1, -0.2)[0])
+    assert np.array_equal(interval(Band(lower, upper, 0.0), INF, 1.0)[0], np.stack([np.full(7, -INF), upper], axis=1))
+
+
+@pytest.mark.parametrize(
+    ("scale", "q_lo", "q_up", "ends", "crossed"),
+    [
+        (1.0, 0.5, 0.25, (0.5, 3.25), False),
+        (2.0, 0.5, 0.25, (0.0, 3.5), False),
+        (1.0, -0.5, -0.5, (1.5, 2.5), False),
+        (1.0, -1.0, -1.0, (2.0, 2.0), False),
+        (1.0, -2.0, -2.0, (2.0, 2.0), True),
+        (1.0, -4.0, 1.0, (4.5, 4.5), True),
+        (1.0, INF, INF, (-INF, INF), False),
+        (1.0, INF, -1.0, (-INF, 2.0), False),
+        (1.0, -INF, -INF, (2.0, 2.0), True),
+        (1.0, -INF, 3.0, (2.0, 2.0), True),
+        (1.0, -INF, INF, (2.0, 2.0), True),
+        (0.0, INF, INF, (-INF, INF), False),
+        (0.0, 7.0, INF, (1.0, INF), False),
+        (0.0, -INF, -INF, (1.0, 3.0), False),
+        (0.0, -9.0, -9.0, (1.0, 3.0), False),
+        (1e300, 1e300, 0.0, (-INF, 3.0), False),
+    ],
+)
+def test_intervals_by_hand(scale, q_lo, q_up, ends, crossed):
+    found, mask = interval(Band([1.0], [3.0], [scale]), q_lo, q_up)
+    assert found.tolist() == [list(ends)]
+    assert mask.tolist() == [crossed]
+
+
+def test_one_quantile_per_row():
+    band = Band([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1.0, 1.0, 0.0])
+    ends, crossed = interval(band, np.array([1.0, INF, INF]), np.array([2.0, -3.0, 1.0]))
+    assert ends.tolist() == [[-1.0, 3.0], [-INF, -2.0], [-INF, 1.0]]
+    assert not crossed.any()
+
+
+@given(
+    st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3), st.floats(0, 1e3)),
+    st.floats(-1e3, 1e3) | st.just(INF) | st.just(-INF),
+    st.floats(-1e3, 1e3) | st.just(INF) | st.just(-INF),
+)
+def test_symmetric_intervals_are_nested_to_the_last_digit(row, a, b):
+    band = Band(*(np.array([value]) for value in row))
+    small, large = sorted((a, b))
+    (inner, _), (outer, _) = interval(band, small, small), interval(band, large, large)
+    assert outer[0, 0] <= inner[0, 0] <= inner[0, 1] <= outer[0, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, 2.0], [1.0]), "shapes .2,. and .1,."),
+        (([[1.0]], [[1.0]]), "expected two vectors"),
+        (([1.0], [2.0], [1.0, 1.0]), "scale .2,."),
+        (([math.nan], [2.0]), "band.lower has 1 entries that are not finite"),
+        (([1.0], [INF]), "band.upper has 1 entries that are not finite"),
+        (([1.0], [2.0], [math.nan]), "band.scale has 1 entries that are not finite"),
+        (([1.0], [2.0], -0.5), "band.scale has the entry -0.5: expected numbers >= 0"),
+    ],
+)
+def test_bad_bands(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Band(*arguments)

@@ -1,0 +1,205 @@
+"""Second derivatives in closed form, features of the squared kernel, and the preconditioners built from both."""
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import LinearOperator, cg
+
+from sosbands.kernels import StationaryKernel, learn_features
+from sosbands.problems import OperatorPenaltyProblem, SideTerm, TrainingPenaltyProblem
+from sosbands.problems.conjugates import TraceFrobenius
+from sosbands.problems.preconditioner import MAX_RANK, ROWS_PER_FEATURE, TRACE_LEFT, newton_preconditioner, square_features
+from sosbands.solvers import solve
+
+PENALTIES = {"b": 5.0, "lam1": 0.5, "lam2": 0.5}
+
+
+def side_term(n=300, ell=0.6, d=1, rank=1e-9):
+    X = np.random.default_rng(n + d).uniform(-1, 1, (n, d))
+    return SideTerm(learn_features(X, StationaryKernel("matern52", (ell,)), rank).V, **PENALTIES)
+
+
+def residuals(n):
+    return np.random.default_rng(1).gamma(1.5, size=n) - 1.5
+
+
+# ---------------------------------------------------------------- second derivatives
+
+
+@pytest.mark.parametrize("count", [0, 1, 17])
+def test_hessian_block_is_the_hessian_from_products(count):
+    term = side_term(60)
+    rng = np.random.default_rng(2)
+    state = term.evaluate(rng.uniform(0, 1, 60) * (rng.uniform(size=60) < 0.3))
+    assert 1 < state.part.rank < term.p
+    rows = rng.permutation(60)[:count]
+    columns = np.zeros((count, count))
+    for k, row in enumerate(rows):
+        columns[:, k] = state.derivative(np.eye(60)[row])[0][rows]
+    block = state.hessian_block(rows)
+    assert block.shape == (count, count)
+    np.testing.assert_allclose(block, columns, rtol=1e-10, atol=1e-12)
+
+
+def test_curvature_is_the_second_derivative_in_the_eigenbasis():
+    rng = np.random.default_rng(3)
+    regulariser = TraceFrobenius(0.4, 0.7)
+    M, D = rng.standard_normal((2, 8, 8))
+    M, D, h = M + M.T, D + D.T, 1e-6
+    part = regulariser.decompose(M)
+    assert 0 < part.rank < 8
+    U = part.U
+    derivative = U @ (part.curvature * (U.T @ D @ U)) @ U.T
+    difference = (regulariser.conjugate(M + h * D)[1] - regulariser.conjugate(M - h * D)[1]) / (2 * h)
+    np.testing.assert_allclose(derivative, difference, atol=1e-7)
+    C = part.derivative_factor(D @ U[:, : part.rank])
+    np.testing.assert_allclose(derivative, C @ U[:, : part.rank].T + U[:, : part.rank] @ C.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("shift", [-50.0, 50.0])
+def test_curvature_where_all_eigenvalues_have_one_sign(shift):
+    part = TraceFrobenius(0.0, 0.7).decompose(np.diag(np.arange(1.0, 5.0)) + shift * np.eye(4))
+    np.testing.assert_allclose(part.curvature, np.full((4, 4), float(shift > 0) / 1.4))
+
+
+# ---------------------------------------------------------------- the squared kernel
+
+
+@pytest.mark.parametrize(("n", "ell", "d"), [(300, 1.0, 1), (400, 2.0, 1), (300, 1.0, 8)])
+def test_square_features(n, ell, d):
+    """R'R is the Nystrom projection of the squared kernel: exact at the pivots, below it elsewhere."""
+    term = side_term(n, ell, d)
+    K2 = np.square(term.V.T @ term.V)
+    squares = square_features(term)
+    R, pivots = squares.R, squares.pivots
+    remainder = K2 - R.T @ R
+    np.testing.assert_allclose(remainder[pivots], 0.0, atol=1e-10)
+    assert np.linalg.eigvalsh(remainder)[0] >= -1e-10 * n
+    np.testing.assert_allclose(squares.gram, R @ R.T, atol=1e-12 * n)
+    limit = min(MAX_RANK, 1 + n // ROWS_PER_FEATURE)
+    left = np.trace(remainder) / np.trace(K2)
+    assert len(R) <= limit
+    assert left <= TRACE_LEFT or len(R) == limit
+    assert (len(R) == limit) == (d == 8)
+    assert square_features(term) is squares
+
+
+def test_compressed_hessian():
+    term = side_term(ell=1.0)
+    rng = np.random.default_rng(4)
+    state = term.evaluate(rng.uniform(0, 5, 300) * (rng.uniform(size=300) < 0.05))
+    assert state.part.rank > 1
+    squares = square_features(term)
+    Hq, H = squares.compressed_hessian(state), state.hessian_block(np.arange(300))
+    np.testing.assert_allclose(Hq, Hq.T, atol=1e-6 * np.abs(Hq).max())
+    pivots = squares.pivots
+    approximate = squares.R.T @ Hq @ squares.R
+    np.testing.assert_allclose(approximate[np.ix_(pivots, pivots)], H[np.ix_(pivots, pivots)], atol=1e-9)
+    assert np.linalg.norm(approximate - H) <= 1e-3 * np.linalg.norm(H)
+
+
+# ---------------------------------------------------------------- Newton's equations of the training-set penalty
+
+
+def training_problem(lam_pen, different):
+    lower = side_term(ell=1.0)
+    upper = side_term(ell=1.6) if different else lower
+    return TrainingPenaltyProblem(lower, upper, residuals(300), lam_pen)
+
+
+def newton_equations(problem, shift):
+    """The matrix on the free variables near a solution, those free variables, and the point."""
+    z = solve(problem, tol=1e-3, solver="newton").variables
+    _, grad = problem.value_and_grad(z)
+    free = z + grad > problem.lower_bounds
+    assert 0 < np.count_nonzero(free[: 2 * problem.n]) < problem.n
+    product = problem.hessian_product(z, free)
+    matrix = np.column_stack([product(e) + shift * e for e in np.eye(np.count_nonzero(free))])
+    return matrix, z, free
+
+
+def check_inverse(matrix, apply, digits):
+    P = np.column_stack([apply(e) for e in np.eye(len(matrix))])
+    np.testing.assert_allclose(P, P.T, atol=1e-7 * np.abs(P).max())
+    assert np.linalg.eigvalsh((P + P.T) / 2)[0] > 0, "not positive definite"
+    for v in np.random.default_rng(5).standard_normal((5, len(matrix))):
+        assert np.linalg.norm(apply(matrix @ v) - v) <= 10.0**-digits * np.linalg.norm(v), "no inverse"
+    # what decides about conjugate gradients: the spectrum of the preconditioned matrix
+    L = np.linalg.cholesky(matrix)
+    spectrum = np.linalg.eigvalsh(L.T @ ((P + P.T) / 2) @ L)
+    assert 0.9 <= spectrum[0] <= spectrum[-1] <= 1.1, "far from the identity"
+
+
+different_features = pytest.mark.parametrize("different", [False, True], ids=["same", "different"])
+
+
+@different_features
+@pytest.mark.parametrize("lam_pen", [1e-2, 1.0, 100.0])
+def test_newton_preconditioner_inverts(lam_pen, different):
+    problem = training_problem(lam_pen, different)
+    shift = 1e-3
+    matrix, z, free = newton_equations(problem, shift)
+    check_inverse(matrix, problem.preconditioner(z, free, shift), digits=1)
+
+
+@different_features
+def test_check_rejects_a_flipped_sign(different):
+    """The coupling ``Y_a = scale [R_lo; -R_up]`` with the wrong sign."""
+    problem = training_problem(1.0, different)
+    shift = 1e-3
+    matrix, z, free = newton_equations(problem, shift)
+    n = problem.n
+    arguments = {
+        "squares": tuple(square_features(side) for side in problem.sides),
+        "states": problem.states(z),
+        "free": (free[:n], free[n : 2 * n]),
+        "delta": problem.scale**2 / (2 * problem.lam_pen) + shift,
+        "shift": shift,
+    }
+    check_inverse(matrix, newton_preconditioner(scale=problem.scale, **arguments), digits=1)
+    with pytest.raises(AssertionError):
+        check_inverse(matrix, newton_preconditioner(scale=-problem.scale, **arguments), digits=1)
+
+
+def test_no_preconditioner_for_few_rows():
+    term = side_term(50)
+    problem = TrainingPenaltyProblem(term, term, residuals(50), 1.0)
+    assert problem.preconditioner(np.zeros(150), np.ones(150, dtype=bool), 1.0) is None
+
+
+# ---------------------------------------------------------------- conjugate gradients
+
+
+def iterations(matrix, rhs, inverse=None):
+    """Conjugate gradient steps to a relative residual of 1e-6."""
+    steps = []
+    M = None if inverse is None else LinearOperator(matrix.shape, matvec=inverse, dtype=float)
+    solution, info = cg(matrix, rhs, rtol=1e-6, maxiter=5000, M=M, callback=lambda _: steps.append(1))
+    assert info == 0
+    assert np.linalg.norm(matrix @ solution - rhs) <= 1e-5 * np.linalg.norm(rhs)
+    return len(steps)
+
+
+@different_features
+def test_training_preconditioner_saves_iterations(different):
+    problem = training_problem(1.0, different)
+    matrix, z, free = newton_equations(problem, 1e-3)
+    rhs = np.random.default_rng(6).standard_normal(len(matrix))
+    assert iterations(matrix, rhs, problem.preconditioner(z, free, 1e-3)) <= 0.2 * iterations(matrix, rhs)
+
+
+@pytest.mark.parametrize("lam_pen", [(0.0, 1e-2), (0.0, 1.0), (0.0, 100.0), (0.3, 1.0)])
+def test_operator_preconditioner_is_positive_definite_and_saves_iterations(lam_pen):
+    problem = OperatorPenaltyProblem(side_term(80, ell=1.0, rank=1e-6), residuals(80), *lam_pen)
+    shift = 1e-3
+    z = solve(problem, tol=1e-3, solver="newton").variables
+    _, grad = problem.value_and_grad(z)
+    free = z + grad > problem.lower_bounds
+    product = problem.hessian_product(z, free)
+    unit = np.eye(np.count_nonzero(free))
+    matrix = np.column_stack([product(e) + shift * e for e in unit])
+    apply = problem.preconditioner(z, free, shift)
+    P = np.column_stack([apply(e) for e in unit])
+    np.testing.assert_allclose(P, P.T, atol=1e-8 * np.abs(P).max())
+    assert np.linalg.eigvalsh((P + P.T) / 2)[0] > 0
+    rhs = np.random.default_rng(7).standard_normal(len(matrix))
+    assert iterations(matrix, rhs, apply) <= 0.8 * iterations(matrix, rhs)

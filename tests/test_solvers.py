@@ -1,0 +1,411 @@
+"""The contract of a solver on every solver and kind of problem, on broken solvers, and what `solve` promises."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from contracts import CASES, Manufactured, check_certificate, dense, manufacture, omega_star, one_side_cost, values_at
+from sosbands import learn_bands
+from sosbands.kernels import StationaryKernel, learn_features
+from sosbands.problems import (
+    AsymmetricProblem,
+    OneSidedProblem,
+    OperatorPenaltyProblem,
+    SideTerm,
+    SymmetricProblem,
+    TrainingPenaltyProblem,
+)
+from sosbands.solvers import Status, solve, subspace
+from sosbands.solvers.solve import SOLVERS, _blas
+
+every_solver = pytest.mark.parametrize("solver", ["newton", "subspace", "lbfgs"])
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+PENALTIES = {"b": 1.0, "lam1": 0.2, "lam2": 0.8}
+
+
+@pytest.fixture(autouse=True)
+def small_first_subspaces(monkeypatch):
+    """With the usual first subspace, small problems would be solved in all of their features at once."""
+    monkeypatch.setattr(subspace, "START", 5)
+
+
+# ---------------------------------------------------------------- the contract of a solver
+
+
+def check_result(problem, result, tol):
+    """A certificate that belongs to the returned point, and a status that says what it shows."""
+    certificate = result.certificate
+    assert (result.status == Status.CONVERGED) == (certificate.gap <= tol)
+    assert certificate.dual_value <= certificate.primal_value
+    assert np.all(result.variables >= problem.lower_bounds)
+    value, _ = problem.value_and_grad(result.variables)
+    assert certificate.dual_value == pytest.approx(value, rel=1e-10), "not the value of the returned point"
+    assert certificate.primal_value == pytest.approx(problem.objective(certificate.sides), rel=1e-10)
+    assert 0 <= certificate.violation <= 1e-9
+    assert result.iterations >= 0
+    assert result.decompositions > 0
+    assert result.seconds > 0
+    assert min(row.gap for row in result.history) >= -1e-12
+
+
+def check_solver_on_case(case, solver, tol=1e-6):
+    problem = case.problem()
+    result = solve(problem, tol=tol, solver=solver)
+    assert result.status == Status.CONVERGED
+    check_result(case.problem(), result, tol)
+    check_certificate(case, case.problem(), result.certificate)
+    assert abs(result.certificate.dual_value - case.optimum()) <= 2e-6 * case.optimum()  # SDP values have six digits
+    return result
+
+
+@every_case
+def test_solvers_agree_with_one_another_and_with_the_sdp(case):
+    values = [check_solver_on_case(case, solver).certificate.dual_value for solver in ("newton", "subspace", "lbfgs")]
+    assert max(values) - min(values) <= 1e-6 * max(values)
+
+
+def too_early(problem, start, tol, max_iterations):
+    """Says converged at a hundred times the gap."""
+    return replace(SOLVERS["lbfgs"](problem, start, 100 * tol, max_iterations), status=Status.CONVERGED)
+
+
+def another_point(problem, start, tol, max_iterations):
+    """Returns a point next to the certified one."""
+    result = SOLVERS["newton"](problem, start, tol, max_iterations)
+    return replace(result, variables=result.variables * 1.001)
+
+
+def flattering(problem, start, tol, max_iterations):
+    """Reports the dual value of a smaller space, which is too large."""
+    bases = tuple(np.eye(term.p, 3) for term in problem.terms)
+    result = SOLVERS["newton"](problem, start, tol, max_iterations)
+    value, _ = problem.restricted(bases).value_and_grad(problem.project(result.variables, bases))
+    primal = result.certificate.primal_value
+    raised = replace(result.certificate, dual_value=value, gap=(primal - value) / primal)
+    return replace(result, certificate=raised)
+
+
+@pytest.mark.parametrize("broken", [too_early, another_point, flattering])
+def test_contract_rejects_broken_solvers(broken, monkeypatch):
+    monkeypatch.setitem(SOLVERS, "broken", broken)
+    with pytest.raises(AssertionError):
+        check_solver_on_case(CASES["training 1, two kernels"], "broken")
+
+
+# ---------------------------------------------------------------- known optima
+
+
+def features(n, ell=0.4, left_out=1e-7, d=1):
+    X = np.random.default_rng(n).uniform(-1, 1, (n, d))
+    return learn_features(X, StationaryKernel("matern52", (ell,)), left_out).V
+
+
+def sparse_multipliers(n, rng, squares=5, size=4.0):
+    g = np.zeros(n)
+    g[rng.permutation(n)[:squares]] = size * rng.uniform(0.5, 1.5, squares)
+    return g
+
+
+def manufacture_symmetric(V, seed, b, lam1, lam2):
+    """|r| from sparse multipliers; any sign of r."""
+    rng = np.random.default_rng(seed)
+    n = V.shape[1]
+    g = sparse_multipliers(n, rng)
+    value, A = omega_star((V * (g - b / n)) @ V.T, lam1, lam2)
+    f = values_at(A, V)
+    r = rng.choice([-1.0, 1.0], n) * np.where(g > 0, f, rng.uniform(0, 0.9, n) * f)
+    dual = 2 * (g @ np.abs(r) - value)
+    assert abs(2 * one_side_cost(A, V, b, lam1, lam2) - dual) <= 1e-8 * dual
+    return Manufactured(V, r, dual, A, A)
+
+
+def manufacture_operator(V, seed, lam_pen1, lam_pen2, b, lam1, lam2):
+    """Sparse multipliers of disjoint support, the best W for them, then residuals that meet all conditions."""
+    rng = np.random.default_rng(seed)
+    p, n = V.shape
+    g_lo = sparse_multipliers(n, rng)
+    g_up = np.where(g_lo > 0, 0.0, sparse_multipliers(n, rng))
+
+    def sides(W):
+        M_lo, M_up = ((V * (g - b / n)) @ V.T for g in (g_lo, g_up))
+        return omega_star(M_lo - W, lam1, lam2), omega_star(M_up + W, lam1, lam2)
+
+    def soft(W):
+        w, U = np.linalg.eigh(W)
+        excess = np.maximum(np.abs(w) - lam_pen1, 0.0)
+        return np.sum(excess**2) / (4 * lam_pen2), (U * (np.sign(w) * excess / (2 * lam_pen2))) @ U.T
+
+    def cost(w):
+        W = w.reshape(p, p)
+        W = (W + W.T) / 2
+        ((lo, A_lo), (up, A_up)), (pen, D) = sides(W), soft(W)
+        return lo + up + pen, (A_up - A_lo + D).ravel()
+
+    options = {"maxiter": 20000, "maxfun": 40000, "ftol": 0.0, "gtol": 1e-12, "maxcor": 40}
+    W = minimize(cost, np.zeros(p * p), jac=True, method="L-BFGS-B", options=options).x.reshape(p, p)
+    W = (W + W.T) / 2
+    (lo, A_lo), (up, A_up) = sides(W)
+    f_lo, f_up = values_at(A_lo, V), values_at(A_up, V)
+    r = -0.9 * f_lo + rng.uniform(0, 1, n) * 0.9 * (f_lo + f_up)
+    r[g_lo > 0], r[g_up > 0] = -f_lo[g_lo > 0], f_up[g_up > 0]
+    dual = (g_up - g_lo) @ r - lo - up - soft(W)[0]
+    w = np.linalg.eigvalsh(A_lo - A_up)
+    primal = sum(one_side_cost(A, V, b, lam1, lam2) for A in (A_lo, A_up))
+    primal += lam_pen1 * np.abs(w).sum() + lam_pen2 * np.sum(w**2)
+    assert dual > 0
+    assert abs(primal - dual) <= 1e-8 * dual, "the construction is not optimal"
+    return Manufactured(V, r, dual, A_lo, A_up)
+
+
+def known_asymmetric():
+    known = manufacture(features(150), **PENALTIES, seed=1)
+    term = SideTerm(known.V, **PENALTIES)
+    return known, AsymmetricProblem(term, term, known.r)
+
+
+def known_training(lam_pen):
+    known = manufacture(features(60), **PENALTIES, lam_pen=lam_pen, seed=60)
+    term = SideTerm(known.V, **PENALTIES)
+    return known, TrainingPenaltyProblem(term, term, known.r, lam_pen)
+
+
+def known_symmetric():
+    known = manufacture_symmetric(features(150, ell=1.0, d=2), 3, **PENALTIES)
+    return known, SymmetricProblem(SideTerm(known.V, **PENALTIES), known.r)
+
+
+def known_operator(*lam_pen):
+    known = manufacture_operator(features(50, ell=1.0, left_out=1e-5), 4, *lam_pen, **PENALTIES)
+    return known, OperatorPenaltyProblem(SideTerm(known.V, **PENALTIES), known.r, *lam_pen)
+
+
+KNOWN = {
+    "asymmetric": known_asymmetric,
+    "training 0.1": lambda: known_training(0.1),
+    "training 10": lambda: known_training(10.0),
+    "symmetric": known_symmetric,
+    "operator": lambda: known_operator(0.0, 0.5),
+    "operator with nuclear part": lambda: known_operator(0.05, 0.5),
+}
+
+
+def check_known(problem, result, known):
+    assert result.status == Status.CONVERGED
+    check_result(problem, result, 1e-6)
+    certificate = result.certificate
+    assert abs(certificate.dual_value - known.value) <= 1e-6 * known.value
+    assert certificate.dual_value <= known.value * (1 + 1e-8)
+    assert certificate.primal_value >= known.value * (1 - 1e-8)
+    # strong convexity: lam2 ||A - A*||² over the sides is at most P - P*
+    distance = sum(
+        np.sum((dense(side) - A) ** 2) for side, A in zip(certificate.sides, (known.lower, known.upper), strict=False)
+    )
+    assert PENALTIES["lam2"] * distance <= certificate.primal_value - known.value + 1e-8 * known.value
+
+
+@every_solver
+@pytest.mark.parametrize("kind", KNOWN)
+def test_manufactured_optimum(kind, solver):
+    known, problem = KNOWN[kind]()
+    check_known(problem, solve(problem, tol=1e-6, solver=solver), known)
+
+
+def test_manufactured_check_rejects_a_loose_solve():
+    known, problem = known_symmetric()
+    result = solve(problem, tol=1e-2)
+    with pytest.raises(AssertionError):
+        check_known(problem, replace(result, status=Status.CONVERGED), known)
+
+
+# ---------------------------------------------------------------- stiff and random problems
+
+
+@pytest.mark.parametrize(
+    ("kind", "penalty"),
+    [("training", 0.0), ("training", 1.0), ("training", np.inf), ("operator", 1.0), ("operator", (1e-3, 1.0))],
+)
+def test_tiny_residuals_with_literal_penalties_are_certified(kind, penalty):
+    """Nearly a linear semidefinite program: the Frobenius penalty is 1e-9 of the others."""
+    rng = np.random.default_rng(0)
+    n = 8 if isinstance(penalty, tuple) else 25  # the nuclear part makes a second kink, and slow going
+    X, r = rng.uniform(-1, 1, (n, 2)), rng.standard_normal(n)
+    r *= 1e-6 / np.sqrt(np.mean(r**2))
+    bands = learn_bands(X, r, width_penalty=1000.0, symmetry_penalty=penalty, symmetry_kind=kind)
+    assert bands.status == Status.CONVERGED
+    assert 0 <= bands.gap <= 1e-4
+    assert np.all(bands.lower(X) >= -r - 1e-8 * 1e-6)
+    assert np.all(bands.upper(X) >= r - 1e-8 * 1e-6)
+
+
+def small_random_problem(seed):
+    rng = np.random.default_rng([3, seed])
+    n, d = int(rng.integers(5, 60)), int(rng.integers(1, 6))
+    X, r = rng.standard_normal((n, d)), rng.standard_t(3, n)
+    V = learn_features(X, StationaryKernel("matern52", (float(rng.uniform(0.3, 3)),)), "exact").V
+    b, lam1 = rng.choice([0.0, 1.0, 100.0]), rng.choice([0.0, 1.0, 30.0])
+    term = SideTerm(V, b=float(b), lam1=float(lam1), lam2=0.5)
+    lam_pen = 10.0 ** rng.uniform(-4, 3)
+    return [
+        AsymmetricProblem(term, term, r),
+        TrainingPenaltyProblem(term, term, r, lam_pen),
+        OperatorPenaltyProblem(term, r, float(rng.choice([0.0, 0.1])), lam_pen),
+        SymmetricProblem(term, r),
+    ][seed % 4]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_newton_does_not_stall(seed):
+    problem = small_random_problem(seed)
+    result = solve(problem, tol=1e-6, solver="newton")
+    assert result.status == Status.CONVERGED
+    check_result(problem, result, 1e-6)
+
+
+# ---------------------------------------------------------------- what `solve` promises
+
+
+@every_solver
+@pytest.mark.parametrize("limit", [0, 1, 3])
+@pytest.mark.parametrize("name", ["training 1e-3", "operator 1", "symmetric"])
+def test_iteration_limit_is_kept_and_its_bounds_hold(name, limit, solver):
+    case = CASES[name]
+    result = solve(case.problem(), tol=1e-10, solver=solver, max_iterations=limit)
+    assert result.status == Status.ITERATION_LIMIT
+    assert result.iterations <= limit
+    check_result(case.problem(), result, 1e-10)
+    check_certificate(case, case.problem(), result.certificate)
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in ThreadpoolController().info() if pool["user_api"] == "blas"]
+
+
+class SeesThreads(SymmetricProblem):
+    """Notes the number of BLAS threads at every evaluation."""
+
+    def value_and_grad(self, z):
+        self.seen = getattr(self, "seen", []) + blas_threads()
+        return super().value_and_grad(z)
+
+
+class Fails(SymmetricProblem):
+    def value_and_grad(self, z):
+        raise RuntimeError("on purpose")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blas_threads_are_one_inside_and_restored_after(threads):
+    known, _ = known_symmetric()
+    _blas.cache_clear()  # libraries that other tests loaded are found anew
+    with threadpool_limits(threads, user_api="blas"):
+        before = blas_threads()
+        assert max(before) == threads
+        problem = SeesThreads(SideTerm(known.V, **PENALTIES), known.r)
+        result = solve(problem, tol=1e-6)
+        assert result.certificate.gap <= 1e-6
+        assert set(problem.seen) == {1}
+        assert blas_threads() == before
+        with pytest.raises(RuntimeError, match="on purpose"):
+            solve(Fails(SideTerm(known.V, **PENALTIES), known.r))
+        assert blas_threads() == before
+
+
+@pytest.mark.parametrize("solver", ["newton", "subspace"])
+def test_results_do_not_depend_on_the_number_of_threads(solver):
+    rng = np.random.default_rng(5)
+    X, r = rng.uniform(-1, 1, (250, 1)), rng.standard_normal(250)
+    solutions = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            solutions.append(learn_bands(X, r, lengthscale=0.5, rank=1e-6, solver=solver, tol=1e-6))
+    one, two = solutions
+    assert one.gap <= 1e-6
+    assert two.gap <= 1e-6
+    assert one.dual_value == pytest.approx(two.dual_value, rel=1e-9)
+    assert one.primal_value == pytest.approx(two.primal_value, rel=1e-9)
+    np.testing.assert_allclose(one.values_upper, two.values_upper, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (24, 1), (25,)])
+def test_start_of_the_wrong_shape(shape):
+    problem = CASES["asymmetric"].problem()
+    with pytest.raises(ValueError, match=r"start has shape .*expected \(24,\)"):
+        solve(problem, np.zeros(shape))
+
+
+@pytest.mark.parametrize("solver", ["", "Newton", "cg", None])
+def test_unknown_solver(solver):
+    with pytest.raises(ValueError, match=r"solver=.* is not known: expected one of \['auto', 'lbfgs', 'newton', 'sub"):
+        solve(CASES["symmetric"].problem(), solver=solver)
+
+
+@every_solver
+def test_start_is_used_and_not_written_to(solver):
+    """From an optimal start a solve is over at once."""
+    problem = CASES["training 0.5"].problem()
+    optimal = solve(problem, tol=1e-8, solver="newton").variables
+    before = optimal.copy()
+    result = solve(CASES["training 0.5"].problem(), optimal, tol=1e-6, solver=solver)
+    assert result.certificate.gap <= 1e-6
+    assert np.array_equal(optimal, before)
+    cold = solve(CASES["training 0.5"].problem(), tol=1e-6, solver=solver)
+    assert result.decompositions < cold.decompositions
+    assert result.iterations <= 1 or solver == "subspace"
+
+
+@every_solver
+def test_asymmetric_problem_is_solved_by_parts(solver):
+    case = CASES["asymmetric, two kernels, b=0"]
+    whole = solve(case.problem(), tol=1e-6, solver=solver)
+    assert whole.certificate.gap <= 1e-6
+    halves = [
+        solve(OneSidedProblem(SideTerm(V, **case.penalties), target), tol=1e-6, solver=solver)
+        for V, target in zip(case.features, case.targets(), strict=True)
+    ]
+    assert np.array_equal(whole.variables, np.concatenate([half.variables for half in halves]))
+    assert whole.certificate.dual_value == sum(half.certificate.dual_value for half in halves)
+    assert whole.certificate.primal_value == sum(half.certificate.primal_value for half in halves)
+    assert whole.decompositions == sum(half.decompositions for half in halves)
+    assert whole.iterations == sum(half.iterations for half in halves)
+    assert len(whole.history) == sum(len(half.history) for half in halves)
+    assert len(whole.bases) == (2 if solver == "subspace" else 0)
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Number of symmetric eigendecompositions with vectors made since the test began."""
+    calls = []
+    original = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda *args, **kwargs: calls.append(1) or original(*args, **kwargs))
+    return lambda: len(calls)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@every_case
+def test_decompositions_are_those_made(case, solver, made):
+    problem = case.problem()
+    before = made()
+    result = solve(problem, tol=1e-5, solver=solver)
+    assert result.certificate.gap <= 1e-5
+    assert result.decompositions == made() - before
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "training", "asymmetric", "operator"])
+def test_decompositions_of_relaxed_problems_are_counted(kind, made):
+    rng = np.random.default_rng(9)
+    V = features(30, ell=0.8)
+    term, r = SideTerm(V, b=1e5, lam1=1e4, lam2=0.5), rng.standard_normal(30)
+    problem = {
+        "symmetric": SymmetricProblem(term, r),
+        "training": TrainingPenaltyProblem(term, term, r, 1.0),
+        "asymmetric": AsymmetricProblem(term, term, r),
+        "operator": OperatorPenaltyProblem(term, r, 0.0, 1.0),
+    }[kind]
+    before = made()
+    result = solve(problem, tol=1e-4, solver="newton")
+    assert result.certificate.gap <= 1e-4
+    assert result.decompositions == made() - before
+    assert result.iterations > len(result.history), "no relaxed problem was solved first"
