@@ -119,14 +119,14 @@ def newton_equations(problem, shift):
 
 def check_inverse(matrix, apply, digits):
     P = np.column_stack([apply(e) for e in np.eye(len(matrix))])
-    np.testing.assert_allclose(P, P.T, atol=1e-7 * np.abs(P).max())
+    np.testing.assert_allclose(P, P.T, atol=1e-10 * np.abs(P).max())
     assert np.linalg.eigvalsh((P + P.T) / 2)[0] > 0, "not positive definite"
     for v in np.random.default_rng(5).standard_normal((5, len(matrix))):
         assert np.linalg.norm(apply(matrix @ v) - v) <= 10.0**-digits * np.linalg.norm(v), "no inverse"
     # what decides about conjugate gradients: the spectrum of the preconditioned matrix
     L = np.linalg.cholesky(matrix)
     spectrum = np.linalg.eigvalsh(L.T @ ((P + P.T) / 2) @ L)
-    assert 0.9 <= spectrum[0] <= spectrum[-1] <= 1.1, "far from the identity"
+    assert 0.98 <= spectrum[0] <= spectrum[-1] <= 1.02, "far from the identity"
 
 
 different_features = pytest.mark.parametrize("different", [False, True], ids=["same", "different"])
@@ -138,7 +138,7 @@ def test_newton_preconditioner_inverts(lam_pen, different):
     problem = training_problem(lam_pen, different)
     shift = 1e-3
     matrix, z, free = newton_equations(problem, shift)
-    check_inverse(matrix, problem.preconditioner(z, free, shift), digits=1)
+    check_inverse(matrix, problem.preconditioner(z, free, shift), digits=2)
 
 
 @different_features
@@ -155,9 +155,9 @@ def test_check_rejects_a_flipped_sign(different):
         "delta": problem.scale**2 / (2 * problem.lam_pen) + shift,
         "shift": shift,
     }
-    check_inverse(matrix, newton_preconditioner(scale=problem.scale, **arguments), digits=1)
+    check_inverse(matrix, newton_preconditioner(scale=problem.scale, **arguments), digits=2)
     with pytest.raises(AssertionError):
-        check_inverse(matrix, newton_preconditioner(scale=-problem.scale, **arguments), digits=1)
+        check_inverse(matrix, newton_preconditioner(scale=-problem.scale, **arguments), digits=2)
 
 
 def test_no_preconditioner_for_few_rows():

@@ -22,7 +22,7 @@ def read_target(y: Any, n: int) -> Array:
     """Targets as a vector of finite numbers, one per row."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None: expected one per row of X")
-    shape = np.shape(y)
+    shape = np.asarray(y).shape
     if len(shape) == 2 and shape[1] != 1:
         raise MultiOutputError(f"y has shape {shape}: expected one target, so fit one SoSBandRegressor per column")
     values: Array = _check_y(column_or_1d(y, warn=True), y_numeric=True).astype(float)

@@ -54,7 +54,7 @@ def _check_estimator(value: Any) -> None:
 
 
 def _is_number(value: Any, low: float, high: float) -> bool:
-    return isinstance(value, Real) and type(value) not in (bool, np.bool_) and low < float(value) < high
+    return not isinstance(value, (bool, np.bool_)) and isinstance(value, Real) and low < float(value) < high
 
 
 def _is_count(value: Any) -> bool:

@@ -105,11 +105,10 @@ class SmoothingSplineRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         if self.smoothing is not None and not self.smoothing >= 0:
             raise ValueError(f"smoothing={self.smoothing!r}: expected a number >= 0 or None")
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        if rows.shape[1] != 1:
-            raise ValueError(f"X has {rows.shape[1]} features: expected 1 for a smoothing spline")
-        self.x_min_ = float(rows.min())
-        self.x_range_ = float(np.ptp(rows)) or 1.0
-        knots = merge_ties((rows[:, 0] - self.x_min_) / self.x_range_, np.asarray(targets, dtype=float))
+        x = self._feature(rows)
+        self.x_min_ = float(x.min())
+        self.x_range_ = float(np.ptp(x)) or 1.0
+        knots = merge_ties((x - self.x_min_) / self.x_range_, np.asarray(targets, dtype=float))
         if len(knots.t) < MIN_SPLINE_KNOTS:
             self.smoothing_, spline = np.inf, _straight_line(knots)
         else:
@@ -122,10 +121,15 @@ class SmoothingSplineRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         """Values of the spline at X, of shape (n, 1)."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
-        t = (rows[:, 0] - self.x_min_) / self.x_range_
+        t = (self._feature(rows) - self.x_min_) / self.x_range_
         spline = BSpline(self.knots_, self.coefficients_, self.degree_)
         inside = np.clip(t, self.knots_[0], self.knots_[-1])
         return np.asarray(spline(inside) + spline.derivative()(inside) * (t - inside), dtype=float)
+
+    def _feature(self, rows: Array) -> Array:
+        if rows.shape[1] != 1:
+            raise ValueError(f"X has {rows.shape[1]} features: expected 1 for a smoothing spline")
+        return rows[:, 0]
 
 
 def _straight_line(knots: Knots) -> BSpline:

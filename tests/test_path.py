@@ -1,0 +1,237 @@
+"""Paths of neighbouring problems: the same solutions as cold solves, for less work."""
+
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+
+from sosbands import learn_band_path, learn_bands
+from sosbands.exceptions import SymmetricLimitError, ZeroResidualsWarning
+from sosbands.kernels import StationaryKernel, learn_features
+from sosbands.problems import (
+    AsymmetricProblem,
+    OperatorPenaltyProblem,
+    SideTerm,
+    SymmetricProblem,
+    TrainingPenaltyProblem,
+)
+from sosbands.solvers import Status, solve, solve_path, subspace
+
+N, TOL = 80, 1e-5
+VALUES = [0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, np.inf]
+
+
+def points():
+    return np.random.default_rng(0).uniform(-1, 1, (N, 1))
+
+
+def residuals():
+    X = points()
+    return (0.5 + np.abs(X[:, 0])) * (np.random.default_rng(1).gamma(1.5, size=N) - 1.5)
+
+
+def side_term(ell=0.6, rank=1e-7):
+    V = learn_features(points(), StationaryKernel("matern52", (ell,)), rank).V
+    return SideTerm(V, b=5.0, lam1=0.5, lam2=0.5)
+
+
+def problem(term, kind, penalty):
+    r = residuals()
+    if penalty == 0:
+        return AsymmetricProblem(term, term, r)
+    if np.isinf(penalty):
+        return SymmetricProblem(term, r)
+    return TrainingPenaltyProblem(term, term, r, penalty) if kind == "training" else operator(term, r, penalty)
+
+
+def operator(term, r, penalty):
+    return OperatorPenaltyProblem(term, r, 0.0, penalty)
+
+
+def check_path(results, cold, tol):
+    """Every result certified, with the value of the cold solve."""
+    results = list(results)
+    assert len(results) == len(cold)
+    for warm, other in zip(results, cold, strict=True):
+        assert warm.status == Status.CONVERGED
+        assert warm.certificate.gap <= tol
+        assert warm.certificate.violation <= 1e-9
+        assert other.certificate.gap <= tol
+        assert warm.certificate.dual_value <= other.certificate.primal_value
+        assert warm.certificate.primal_value >= other.certificate.dual_value
+        assert abs(warm.certificate.dual_value - other.certificate.dual_value) <= tol * other.certificate.primal_value
+    return results
+
+
+both_kinds = pytest.mark.parametrize("kind", ["training", "operator"])
+
+
+@both_kinds
+@pytest.mark.parametrize("solver", ["newton", "subspace"])
+@pytest.mark.parametrize("order", ["increasing", "decreasing"])
+def test_path_of_penalties_equals_cold_solves_for_less_work(kind, order, solver, monkeypatch):
+    monkeypatch.setattr(subspace, "START", 12)
+    term = side_term()
+    values = VALUES if order == "increasing" else VALUES[::-1]
+    cold = [solve(problem(term, kind, value), tol=TOL, solver=solver) for value in values]
+    warm = check_path(solve_path([problem(term, kind, value) for value in values], tol=TOL, solver=solver), cold, TOL)
+    assert sum(result.decompositions for result in warm) < 0.8 * sum(result.decompositions for result in cold)
+
+
+def test_check_rejects_the_path_of_another_problem():
+    term = side_term()
+    cold = [solve(problem(term, "training", value), tol=TOL) for value in VALUES]
+    others = [problem(term, "training", 1.2 * value) for value in VALUES]
+    with pytest.raises(AssertionError):
+        check_path(solve_path(others, tol=TOL), cold, TOL)
+
+
+@pytest.mark.parametrize("solver", ["newton", "subspace"])
+def test_path_along_lengthscales(solver, monkeypatch):
+    """Other kernels have other features: bases and W are dropped where they do not fit, multipliers stay."""
+    monkeypatch.setattr(subspace, "START", 12)
+    terms = [side_term(ell) for ell in (0.3, 0.5, 0.9, 1.5)]
+    assert len({term.p for term in terms}) == 4
+    for kind, penalty in [("training", 0.0), ("training", 0.5), ("operator", 0.5), ("training", np.inf)]:
+        cold = [solve(problem(term, kind, penalty), tol=TOL, solver=solver) for term in terms]
+        check_path(solve_path([problem(term, kind, penalty) for term in terms], tol=TOL, solver=solver), cold, TOL)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.5, np.inf])
+def test_path_along_lengthscales_with_as_many_features(penalty, monkeypatch):
+    """Exact features: as many for every lengthscale, yet other ones."""
+    monkeypatch.setattr(subspace, "START", 12)
+    terms = [side_term(ell, 20) for ell in (1.5, 0.8, 0.4)]
+    assert {term.p for term in terms} == {20}
+    cold = [solve(problem(term, "training", penalty), tol=TOL, solver="newton") for term in terms]
+    path = [problem(term, "training", penalty) for term in terms]
+    check_path(solve_path(path, tol=TOL, solver="subspace"), cold, TOL)
+
+
+def test_path_is_lazy_and_may_be_empty():
+    assert list(solve_path([])) == []
+    term, asked = side_term(), []
+
+    def problems():
+        for value in (0.1, 1.0):
+            asked.append(value)
+            yield problem(term, "training", value)
+
+    path = solve_path(problems(), tol=1e-3)
+    assert asked == []
+    assert next(path).certificate.gap <= 1e-3
+    assert asked == [0.1]
+
+
+# ---------------------------------------------------------------- warm starts
+
+
+ENDS = [("training", 0.0), ("training", 0.1), ("training", 10.0), ("operator", 0.1), ("operator", 10.0), ("", np.inf)]
+
+
+@pytest.fixture(scope="module")
+def solved():
+    """Solutions of neighbouring problems on one term."""
+    term = side_term()
+    problems = {key: problem(term, *key) for key in ENDS}
+    return {key: (each, solve(each, tol=1e-6).variables) for key, each in problems.items()}
+
+
+@pytest.mark.parametrize("key", ENDS)
+def test_start_from_the_same_problem_is_the_same_point(key, solved):
+    own, z = solved[key]
+    np.testing.assert_allclose(own.start_from(own.dual_point(z)), z, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize(("source", "target"), list(permutations(ENDS, 2)))
+def test_start_from_another_kind_is_no_worse_than_zero(source, target, solved):
+    (before, z), (after, best) = solved[source], solved[target]
+    start = after.start_from(before.dual_point(z))
+    assert start.shape == (after.n_variables,)
+    assert np.all(start >= after.lower_bounds)
+    value, _ = after.value_and_grad(start)
+    optimum, _ = after.value_and_grad(best)
+    assert after.value_and_grad(np.zeros(after.n_variables))[0] == 0
+    assert 0 <= value <= optimum * (1 + 1e-6)
+
+
+# ---------------------------------------------------------------- learn_band_path
+
+
+@both_kinds
+@pytest.mark.parametrize("normalize", [False, True])
+def test_learn_band_path_equals_learn_bands(kind, normalize):
+    X, r = points(), residuals()
+    options = {"lengthscale": 0.6, "symmetry_kind": kind, "normalize": normalize, "tol": TOL}
+    values = [np.inf, 1.0, 0.0, 1e-2, 10.0]
+    path = list(learn_band_path(X, r, values, **options))
+    work = []
+    for value, warm in zip(values, path, strict=True):
+        cold = learn_bands(X, r, symmetry_penalty=value, **options)
+        assert warm.status == Status.CONVERGED
+        assert warm.gap <= TOL
+        assert cold.gap <= TOL
+        assert warm.violation <= 1e-9
+        assert abs(warm.dual_value - cold.dual_value) <= TOL * cold.primal_value
+        assert np.all(warm.lower(X) >= -r - 1e-8)
+        assert np.all(warm.upper(X) >= r - 1e-8)
+        work.append((warm.decompositions, cold.decompositions))
+    ours, theirs = np.sum(work, axis=0)
+    assert ours < theirs
+    assert path[0].lower.features is path[-1].lower.features
+    increasing = np.argsort(values)
+    assert all(path[i].primal_value <= path[j].primal_value * (1 + 2 * TOL) for i, j in pairwise(increasing))
+
+
+def test_learn_band_path_with_pairs_and_two_lengthscales():
+    X, r = points(), residuals()
+    pairs = [(0.0, 0.1), (0.1, 0.1), (0.1, 1.0)]
+    for pair, warm in zip(pairs, learn_band_path(X, r, pairs, symmetry_kind="operator", rank=12), strict=True):
+        cold = learn_bands(X, r, symmetry_penalty=pair, symmetry_kind="operator", rank=12)
+        assert warm.gap <= 1e-4
+        assert abs(warm.dual_value - cold.dual_value) <= 1e-4 * cold.primal_value
+    lengthscale = {"lower": 0.4, "upper": 0.9}
+    for value, warm in zip([0.0, 1.0], learn_band_path(X, r, [0.0, 1.0], lengthscale=lengthscale), strict=True):
+        cold = learn_bands(X, r, symmetry_penalty=value, lengthscale=lengthscale)
+        assert warm.gap <= 1e-4
+        assert abs(warm.dual_value - cold.dual_value) <= 1e-4 * cold.primal_value
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "match"),
+    [
+        ([1.0, -1.0], {}, "symmetry_penalty=-1.0"),
+        ([1.0, "a"], {}, "symmetry_penalty='a'"),
+        ([1.0], {"solver": "cg"}, "solver='cg'"),
+        ([1.0], {"symmetry_kind": "none"}, "symmetry_kind='none'"),
+        ([1.0], {"width_penalty": -1.0}, "width_penalty=-1.0"),
+        ([1.0], {"tol": 0.0}, "tol=0.0"),
+        ([1.0], {"rank": 0}, "rank=0"),
+        ([1.0], {"kernel": "cubic"}, "kernel='cubic'"),
+        ([], {"solver": "cg"}, "solver='cg'"),
+    ],
+)
+def test_errors_of_learn_band_path_come_before_the_first_solve(values, options, match):
+    with pytest.raises(ValueError, match=match):
+        learn_band_path(points(), residuals(), values, **options)
+
+
+def test_impossible_problems_of_a_path_are_named_before_the_first_solve():
+    with pytest.raises(SymmetricLimitError, match="lengthscale differs"):
+        learn_band_path(points(), residuals(), [0.0, np.inf], lengthscale={"lower": 0.4, "upper": 0.9})
+
+
+def test_empty_path():
+    path = learn_band_path(points(), residuals(), [])
+    assert iter(path) is path
+    assert list(path) == []
+
+
+def test_path_of_zero_residuals():
+    with pytest.warns(ZeroResidualsWarning, match="all residuals are zero"):
+        path = list(learn_band_path(points(), np.zeros(N), [0.0, 1.0, np.inf]))
+    assert len(path) == 3
+    for bands in path:
+        assert bands.gap == 0
+        assert bands.primal_value == bands.dual_value == 0
+        assert not bands.upper(points()).any()
