@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from coverage_contract import LAWS, assert_coverage, run_coverage_suite, run_group_suite, run_shift_suite
 from sklearn.base import BaseEstimator
 
+from coverage_contract import LAWS, assert_coverage, run_coverage_suite, run_group_suite, run_shift_suite
 from sosbands.conformal import Band, IntervalMixin, calibration
 from sosbands.conformal.quantile import conformal_quantile, weighted_conformal_quantile
 

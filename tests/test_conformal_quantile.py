@@ -82,8 +82,8 @@ def test_every_size_and_level():
 
 def test_the_sizes_and_levels_contain_some_where_the_plain_ceil_is_wrong():
     wrong = [(m, a) for m in SIZES for a in LEVELS if math.ceil(float(a) * (m + 1)) != exact_rank(m, a)]
-    assert (19, Fraction(11, 20)) in wrong
-    assert len(wrong) > 50
+    assert (99, Fraction(55, 100)) in wrong
+    assert len(wrong) > 20
     assert {conformal_rank(m, float(a)) - exact_rank(m, a) for m, a in wrong} == {0}
 
 
@@ -135,9 +135,7 @@ def sorting_in_place(scores, level):
     return conformal_quantile(scores, level)
 
 
-@pytest.mark.parametrize(
-    "broken", [without_guard, without_the_new_point, clamped, one_rank_too_high, sorting_in_place]
-)
+@pytest.mark.parametrize("broken", [without_guard, without_the_new_point, clamped, one_rank_too_high, sorting_in_place])
 def test_broken_quantiles_are_rejected(broken):
     with pytest.raises(AssertionError):
         check_quantile(broken)

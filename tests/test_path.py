@@ -144,15 +144,58 @@ def test_start_from_the_same_problem_is_the_same_point(key, solved):
 
 
 @pytest.mark.parametrize(("source", "target"), list(permutations(ENDS, 2)))
-def test_start_from_another_kind_is_no_worse_than_zero(source, target, solved):
+def test_start_from_another_kind_is_feasible(source, target, solved):
     (before, z), (after, best) = solved[source], solved[target]
     start = after.start_from(before.dual_point(z))
     assert start.shape == (after.n_variables,)
     assert np.all(start >= after.lower_bounds)
     value, _ = after.value_and_grad(start)
     optimum, _ = after.value_and_grad(best)
+    assert value <= optimum * (1 + 1e-6)
+
+
+NEIGHBOURS = [
+    *permutations([("training", 0.0), ("training", 0.1)], 2),
+    *permutations([("training", 0.0), ("operator", 0.1)], 2),
+    *permutations([("training", 10.0), ("", np.inf)], 2),
+    *permutations([("operator", 10.0), ("", np.inf)], 2),
+    *permutations([("training", 0.0), ("", np.inf)], 2),
+]
+
+
+@pytest.mark.parametrize(("source", "target"), NEIGHBOURS)
+def test_start_from_a_neighbour_is_better_than_zero(source, target, solved):
+    """Far from it, as from 10 to 0.1, the kept operators may cost more than none; a solve gains even then."""
+    (before, z), (after, best) = solved[source], solved[target]
     assert after.value_and_grad(np.zeros(after.n_variables))[0] == 0
-    assert 0 <= value <= optimum * (1 + 1e-6)
+    value, _ = after.value_and_grad(after.start_from(before.dual_point(z)))
+    assert value >= 0.2 * after.value_and_grad(best)[0]
+
+
+@pytest.mark.parametrize("target", ENDS)
+def test_starts_save_work(target, solved):
+    term = side_term()
+    cold = solve(problem(term, *target), tol=TOL)
+    work = []
+    for source in ENDS:
+        before, z = solved[source]
+        start = problem(term, *target).start_from(before.dual_point(z))
+        warm = solve(problem(term, *target), start, tol=TOL)
+        check_path([warm], [cold], TOL)
+        work.append(warm.decompositions)
+    assert np.mean(work) < 0.8 * cold.decompositions
+
+
+@pytest.mark.parametrize("source", [("training", 0.1), ("training", 10.0), ("", np.inf)])
+def test_asymmetric_start_has_no_weight_where_nothing_is_to_be_covered(source, solved):
+    """There the gradient is at most zero: leaving the weight out raises the dual."""
+    (before, z), (after, _) = solved[source], solved["training", 0.0]
+    point = before.dual_point(z)
+    start, r = after.start_from(point), residuals()
+    assert not start[:N][r >= 0].any()
+    assert not start[N:][r <= 0].any()
+    unmasked = np.maximum(np.concatenate(point.weights), 0.0)
+    assert after.value_and_grad(start)[0] >= after.value_and_grad(unmasked)[0]
 
 
 # ---------------------------------------------------------------- learn_band_path
@@ -218,7 +261,7 @@ def test_errors_of_learn_band_path_come_before_the_first_solve(values, options, 
 
 def test_impossible_problems_of_a_path_are_named_before_the_first_solve():
     with pytest.raises(SymmetricLimitError, match="lengthscale differs"):
-        learn_band_path(points(), residuals(), [0.0, np.inf], lengthscale={"lower": 0.4, "upper": 0.9})
+        next(learn_band_path(points(), residuals(), [0.0, np.inf], lengthscale={"lower": 0.4, "upper": 0.9}))
 
 
 def test_empty_path():

@@ -12,7 +12,7 @@ from sosbands.scaling import Penalties, PenaltyScale, read_penalties
 from sosbands.solution import BandSolution, zero_solution
 from sosbands.solvers import Status, check_solver, solve, solve_path
 
-__all__ = ["learn_band_path", "learn_bands", "penalty_scale"]
+__all__ = ["PenaltyScale", "learn_band_path", "learn_bands", "penalty_scale"]
 
 
 def learn_bands(

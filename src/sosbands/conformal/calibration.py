@@ -49,6 +49,8 @@ class Calibration:
     @classmethod
     def of(cls, band: Band, y: Array, groups: Any = None, likelihood_ratio: Any = None) -> Calibration:
         """Score the observations `y` against their band."""
+        if not len(band):
+            raise ValueError("X has no rows: expected at least one calibration point")
         labels = None if groups is None else read_groups(groups, len(band))
         weights = None if likelihood_ratio is None else read_ratio(likelihood_ratio, len(band))
         calibration = cls(lower_scores(band, y), upper_scores(band, y), labels, weights)
@@ -85,11 +87,11 @@ class Calibration:
         labels = None if groups is None else read_groups(groups, n_rows)
         weights = None if likelihood_ratio is None else read_ratio(likelihood_ratio, n_rows)
         if labels is not None and self.groups is not None:
-            seen = np.unique(self.groups).tolist()
-            unseen = [label for label in np.unique(labels).tolist() if label not in set(seen)]
+            seen = dict.fromkeys(np.unique(self.groups).tolist())
+            unseen = [label for label in np.unique(labels).tolist() if label not in seen]
             if unseen:
                 raise ValueError(
-                    f"groups has labels that conformalize has not seen, {_shown(unseen)}: expected {_shown(seen)}"
+                    f"groups has labels that conformalize has not seen, {_shown(unseen)}: expected {_shown(list(seen))}"
                 )
         return labels, weights
 
@@ -134,11 +136,11 @@ class Calibration:
         if not infinite.any():
             return None
         needed = max(points_needed(side) for side in levels[levels < 1].tolist())
-        concerned = [None] if groups is None else np.unique(groups[infinite]).tolist()
+        concerned = {None} if groups is None else set(np.unique(groups[infinite]).tolist())
         given = [_described(label, part) for label, part in self.parts() if label in concerned]
         rows = "every interval" if infinite.all() else f"{np.sum(infinite)} of {len(q)} intervals"
         return (
-            f"confidence level {level:g} needs at least {needed:g} calibration points, given: {_listed(given)}; "
+            f"confidence level {level:g} needs at least {needed:.0f} calibration points, given: {_listed(given)}; "
             f"{rows} infinite"
         )
 

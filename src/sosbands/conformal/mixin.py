@@ -169,7 +169,7 @@ class IntervalMixin:
         observed = read_target(y, len(ends))
         return evaluate_intervals(observed, ends[:, 0], ends[:, 1], confidence_level=level, **self._metric_points(X))
 
-    def _metric_points(self, X: Any) -> dict[str, Array]:
+    def _metric_points(self, X: Any) -> dict[str, Any]:
         """Points in which the metrics look for neighbours, `X` and possibly `X_learn`; none if not all are numbers."""
         values = np.asarray(X)
         usable = values.ndim == 2 and values.dtype.kind in "biuf" and np.isfinite(values).all()

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from sosbands._types import Array
 
-ROUNDING_GUARD = 1e-9  # level (m + 1) may exceed a whole number by rounding alone: 0.95 * 20 is fine, 0.55 * 20 is not
+ROUNDING_GUARD = 1e-9  # level (m + 1) may exceed a whole number by rounding alone: 0.55 * 100 is 55.00000000000001
 
 
 def conformal_rank(n_scores: int, level: float) -> int:

@@ -48,7 +48,7 @@ class StationaryKernel:
     name : {"matern52", "matern32", "matern12", "gaussian"}
         The profile.
     lengthscale : tuple of float
-        One entry (isotropic) or one per feature.
+        One entry (isotropic) or one per feature; inf ignores the feature, and everywhere gives the constant kernel.
     """
 
     name: str
@@ -58,8 +58,8 @@ class StationaryKernel:
         if self.name not in PROFILES:
             raise ValueError(f"kernel={self.name!r} is not known: expected one of {sorted(PROFILES)}")
         ell = np.asarray(self.lengthscale, dtype=float)
-        if ell.ndim != 1 or ell.size == 0 or not np.all(np.isfinite(ell) & (ell > 0)):
-            raise ValueError(f"lengthscale={self.lengthscale!r}: expected finite numbers > 0")
+        if ell.ndim != 1 or ell.size == 0 or not np.all(ell > 0):
+            raise ValueError(f"lengthscale={self.lengthscale!r}: expected numbers > 0")
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Kernel matrix of shape ``(len(X), len(Y))``."""

@@ -160,4 +160,8 @@ class AsymmetricProblem:
 
     def start_from(self, point: DualPoint) -> Array:
         """Start from the solution of a neighbouring problem."""
-        return np.maximum(np.concatenate(point.weights), 0.0)
+        weights = np.maximum(np.concatenate(point.weights), 0.0)
+        if point.alpha_0 is None and not point.shared:
+            return weights
+        # a side has nothing to cover where its target is not positive: weight there only lowers the dual
+        return np.where(np.concatenate([part.target for part in self._parts]) > 0, weights, 0.0)

@@ -1,0 +1,108 @@
+"""Permutation tests of independence between band width and residual, over one or many candidate bands.
+
+The statistic is HSIC with the energy kernel on a grid. As ``|s - t| = integral (1[s <= u] - 1[t <= u])^2 du``, the
+squared distance covariance is ``4 integral integral cov(1[x <= u], 1[y <= v])^2 du dv``; the integrals are taken over
+at most `GRID` intervals between order statistics, which makes a permutation a product of small matrices. With as many
+intervals as points it is the V-statistic itself. A permutation test is exact for any statistic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sosbands._types import Array, IntArray
+
+GRID = 24
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """Outcome of a permutation test.
+
+    Attributes
+    ----------
+    statistic : float
+    p_value : float
+        ``(1 + #{permuted >= observed}) / (1 + n_permutations)``.
+    n_permutations : int
+    name : str
+    """
+
+    __test__ = False  # not a test of pytest
+
+    statistic: float
+    p_value: float
+    n_permutations: int
+    name: str
+
+
+def independence_test(
+    widths: Sequence[ArrayLike],
+    residuals: Sequence[ArrayLike],
+    *,
+    selected: int | None = None,
+    scale_free: bool = False,
+    n_permutations: int = 199,
+    random_state: int | np.random.Generator | None = None,
+) -> TestResult:
+    """Test whether residuals depend on the widths of the candidate bands learnt for them.
+
+    Parameters
+    ----------
+    widths, residuals : sequences of arrays of shape (n,)
+        One pair per candidate, all over the same n points in the same order.
+    selected : int, optional
+        None compares the largest statistic over all candidates with its permutations, one permutation applied to
+        every candidate at once, so that the choice of the best candidate is part of the null. A number tests that
+        candidate alone, as if it had been fixed beforehand.
+    scale_free : bool
+        Divide each candidate's statistic by those of its width and residual with themselves (distance correlation).
+    n_permutations : int
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    TestResult
+    """
+    if len(widths) != len(residuals) or not len(widths):
+        raise ValueError(f"widths and residuals have {len(widths)} and {len(residuals)} candidates: expected as many")
+    chosen = range(len(widths)) if selected is None else [selected]
+    halves = [(indicators(widths[c]), indicators(residuals[c])) for c in chosen]
+    units = [_unit(x, y) if scale_free else 1.0 for x, y in halves]
+    observed = max(_statistic(x, y) / unit for (x, y), unit in zip(halves, units, strict=True))
+    rng = np.random.default_rng(random_state)
+    n = len(halves[0][0])
+    exceed = 0
+    for _ in range(n_permutations):
+        order: IntArray = rng.permutation(n)
+        largest = max(_statistic(x, y[order]) / unit for (x, y), unit in zip(halves, units, strict=True))
+        exceed += largest >= observed * (1 - 1e-12)
+    name = "max-statistic permutation" if selected is None else "permutation"
+    p_value = 1.0 if observed == 0 else (1 + exceed) / (1 + n_permutations)
+    return TestResult(float(observed), p_value, n_permutations, name)
+
+
+def indicators(values: ArrayLike, grid: int = GRID) -> Array:
+    """Centred indicators ``1[x_i <= u_k]`` times the root of the k-th interval's length, shape (n, at most `grid`)."""
+    x = np.asarray(values, dtype=float)
+    ordered = np.sort(x)
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(x) < 1e-6 * np.mean(np.abs(x)):
+        return np.zeros((len(x), 1))  # a constant, up to rounding
+    edges = np.unique(np.linspace(0, len(x) - 1, min(grid, len(x) - 1) + 1).round().astype(int))
+    # the middle order statistic of an interval of several stands for all of it
+    cuts = ordered[(edges[:-1] + edges[1:] - 1) // 2]
+    lengths = np.diff(ordered[edges])
+    below = (x[:, None] <= cuts[None, :]).astype(float)
+    return np.asarray((below - below.mean(axis=0)) * np.sqrt(lengths))
+
+
+def _statistic(x: Array, y: Array) -> float:
+    return float(4 * np.square(x.T @ y / len(x)).sum())
+
+
+def _unit(x: Array, y: Array) -> float:
+    return float(np.sqrt(_statistic(x, x) * _statistic(y, y))) or 1.0

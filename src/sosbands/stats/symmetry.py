@@ -1,0 +1,96 @@
+"""Tests of whether residuals are symmetric, and whether a band gains from not being so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+
+from sosbands._types import AnyArray, Array
+from sosbands.stats.independence import TestResult
+
+MAX_ROWS = 1500  # of more residuals a random sample is tested: the statistic is a quadratic form in all pairs
+
+
+def sign_flip_test(
+    X: Array,
+    residuals: ArrayLike,
+    lengthscale: float,
+    *,
+    n_flips: int = 999,
+    random_state: int | np.random.Generator | None = None,
+) -> TestResult:
+    """Test the symmetry of residuals around zero, at every place.
+
+    With signs s and sizes a of the residuals, ``T = s'Ms`` with
+    ``M_ij = k(x_i, x_j) (exp(-|a_i - a_j|) - exp(-(a_i + a_j)))`` is large where residuals of like size at like places
+    share their sign. Under symmetric noise around the true location the signs are independent fair coins given the
+    sizes, so that random signs give the exact null. A bias of the point model counts as asymmetry too.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        What the kernel sees.
+    residuals : array-like of shape (n,)
+    lengthscale : float
+        Of the Gaussian kernel k that compares places.
+    n_flips : int
+    random_state : int, Generator or None
+    """
+    rng = np.random.default_rng(random_state)
+    r = np.asarray(residuals, dtype=float)
+    if len(r) > MAX_ROWS:
+        rows = rng.choice(len(r), MAX_ROWS, replace=False)
+        X, r = X[rows], r[rows]
+    size = np.abs(r)
+    unit = np.median(size[size > 0]) if size.any() else 1.0
+    a = size / unit
+    places = np.exp(-0.5 * cdist(X, X, "sqeuclidean") / lengthscale**2)
+    M = places * (np.exp(-np.abs(a[:, None] - a[None, :])) - np.exp(-(a[:, None] + a[None, :])))
+    np.fill_diagonal(M, 0.0)  # the diagonal does not depend on the signs
+    signs = np.sign(r)
+    observed = float(signs @ M @ signs)
+    flips = rng.choice([-1.0, 1.0], size=(n_flips, len(r)))
+    null = np.einsum("bi,bi->b", flips @ M, flips)
+    exceed = int(np.count_nonzero(null >= observed - 1e-12 * abs(observed)))
+    p_value = 1.0 if not M.any() else (1 + exceed) / (1 + n_flips)
+    return TestResult(observed, p_value, n_flips, "sign-flip")
+
+
+def bootstrap_test(
+    criterion: Callable[[Array, Array], float],
+    pairs: list[tuple[Array, Array]],
+    reference: int,
+    *,
+    n_bootstraps: int = 199,
+    random_state: int | np.random.Generator | None = None,
+) -> TestResult:
+    """Paired bootstrap of the best candidate's criterion over that of a reference candidate.
+
+    All candidates are evaluated on the same resampled points. Resampled differences are centred at the observed ones
+    before the best is taken, so that the choice of the best is part of the null.
+
+    Parameters
+    ----------
+    criterion : callable
+        ``criterion(widths, residuals) -> float``.
+    pairs : list of pairs of ndarray of shape (n,)
+        Pooled widths and residuals of each candidate.
+    reference : int
+        Position of the candidate to be improved on.
+    """
+    rng = np.random.default_rng(random_state)
+    n = len(pairs[0][0])
+
+    def differences(rows: AnyArray) -> Array:
+        values = np.array([criterion(W[rows], R[rows]) for W, R in pairs])
+        return np.asarray(values - values[reference])
+
+    observed = differences(np.arange(n))
+    best = float(observed.max())
+    null = [float((differences(rng.integers(0, n, n)) - observed).max()) for _ in range(n_bootstraps)]
+    exceed = int(np.count_nonzero(np.asarray(null) >= best))
+    p_value = 1.0 if best <= 0 else (1 + exceed) / (1 + n_bootstraps)
+    return TestResult(best, p_value, n_bootstraps, "bootstrap")

@@ -1,0 +1,124 @@
+"""The tuning criterion: dependence of held-out residuals on held-out band widths, by cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sosbands._types import AnyArray, Array
+from sosbands.bands import PenaltyScale, learn_band_path
+from sosbands.exceptions import LowRankWarning, NotCertifiedWarning
+from sosbands.stats import distance_correlation, hsic
+
+CRITERIA: dict[str, Callable[[Array, Array], float]] = {"hsic": hsic, "dcor": distance_correlation}
+# While searching, features and gap are coarse: the criterion is a noisy statistic of the bands.
+SEARCH_RANK = 120
+SEARCH_TOL = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class TuningData:
+    """What every candidate is evaluated on.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, d)
+        What the kernel sees.
+    r : ndarray of shape (n,)
+        Residuals.
+    folds : tuple of ndarray of int
+        Held-out rows of each fold, the same for every candidate.
+    options : dict
+        Arguments of `learn_band_path` that are not tuned.
+    """
+
+    points: Array
+    r: Array
+    folds: tuple[AnyArray, ...]
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A candidate and what it does on held-out points.
+
+    Attributes
+    ----------
+    lengthscale : float, array or dict
+    symmetry_penalty : float
+    widths : ndarray of shape (n,)
+        ``W = f_lo + f_up`` at each point, from the fold that held it out.
+    residuals : ndarray of shape (n,)
+        ``R = |r - (f_up - f_lo)/2|``.
+    uncertified : int
+        Folds whose solve missed its tolerance.
+    """
+
+    lengthscale: Any
+    symmetry_penalty: Any
+    widths: Array
+    residuals: Array
+    uncertified: int
+
+    def value(self, criterion: str) -> float:
+        """``criterion(W, R)``."""
+        return CRITERIA[criterion](self.widths, self.residuals)
+
+
+def fold_bands(data: TuningData, fold: int, lengthscale: Any, penalties: Sequence[Any]) -> tuple[Array, Array, Array]:
+    """Bands at one fold's rows, learnt from the others, for a path of penalties.
+
+    Returns
+    -------
+    lower, upper : ndarray of shape (n_penalties, n_held_out)
+    certified : ndarray of shape (n_penalties,), bool as float
+    """
+    held = data.folds[fold]
+    others = np.setdiff1d(np.arange(len(data.r)), held)
+    rank = min(SEARCH_RANK, len(others))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCertifiedWarning)  # counted in the report
+        warnings.simplefilter("ignore", LowRankWarning)  # coarse on purpose
+        path = list(
+            learn_band_path(
+                data.points[others],
+                data.r[others],
+                penalties,
+                lengthscale=lengthscale,
+                rank=rank,
+                tol=SEARCH_TOL,
+                **data.options,
+            )
+        )
+    new = data.points[held]
+    lower = np.stack([bands.lower(new) for bands in path])
+    upper = np.stack([bands.upper(new) for bands in path])
+    return lower, upper, np.array([float(bands.gap <= SEARCH_TOL) for bands in path])
+
+
+def pool(
+    data: TuningData, lengthscale: Any, penalties: Sequence[Any], parts: Sequence[tuple[Array, Array, Array]]
+) -> list[Evaluation]:
+    """One evaluation per penalty from the bands of all folds."""
+    shape = (len(penalties), len(data.r))
+    lower, upper, missed = np.zeros(shape), np.zeros(shape), np.zeros(len(penalties))
+    for held, (low, up, certified) in zip(data.folds, parts, strict=True):
+        lower[:, held], upper[:, held] = low, up
+        missed += 1 - certified
+    return [
+        Evaluation(lengthscale, penalty, lo + up, np.abs(data.r - (up - lo) / 2), int(count))
+        for penalty, lo, up, count in zip(penalties, lower, upper, missed, strict=True)
+    ]
+
+
+def penalty_units(points: Array, r: Array, kernel: Any, normalize: bool, scale: PenaltyScale | None) -> Any:
+    """The `normalize` argument of every solve: one scale for all folds and candidates."""
+    from sosbands.bands import penalty_scale
+
+    if not normalize:
+        return False
+    return penalty_scale(points, r, kernel) if scale is None else scale

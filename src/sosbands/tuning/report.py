@@ -1,0 +1,70 @@
+"""TuningReport: what the search saw, what the tests said, what was decided and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sosbands._types import Array
+from sosbands.stats import TestResult
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, eq=False)
+class TuningReport:
+    """The result of tuning.
+
+    Attributes
+    ----------
+    evaluations : tuple of dict
+        One row per candidate: lengthscale, symmetry_penalty, criterion, uncertified.
+    criterion : str
+    independence : TestResult or None
+        Do residuals depend on the widths at all? None if the lengthscale was given.
+    symmetry : TestResult or None
+        Is there a reason for asymmetric bands? None if the penalty was given or no test was asked for.
+    replicates : ndarray of shape (n_penalties, n_replicates) or None
+        Replicates of the criterion for the Kruskal-Wallis rule.
+    lengthscale, symmetry_penalty
+        Decided.
+    homoscedastic : bool
+        Bands of constant width were chosen.
+    sentence : str
+        The decision in words.
+    interrupted : bool
+        The search was interrupted; the decision rests on what it had seen.
+    seconds : float
+    """
+
+    evaluations: tuple[dict[str, Any], ...]
+    criterion: str
+    independence: TestResult | None
+    symmetry: TestResult | None
+    replicates: Array | None
+    lengthscale: Any
+    symmetry_penalty: Any
+    homoscedastic: bool
+    sentence: str
+    interrupted: bool
+    seconds: float
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The evaluations as a pandas DataFrame."""
+        import pandas
+
+        return pandas.DataFrame(list(self.evaluations))
+
+    def __repr__(self) -> str:
+        """The decision and how it came about."""
+        lines = [f"TuningReport: {self.sentence}"]
+        for name, result in (("independence", self.independence), ("symmetry", self.symmetry)):
+            if result is not None:
+                lines.append(f"  {name:12} p = {result.p_value:.3g} ({result.name}, {result.n_permutations} resamples)")
+        missed = sum(row["uncertified"] for row in self.evaluations)
+        lines.append(
+            f"  search       {len(self.evaluations)} candidates by {self.criterion}, {self.seconds:.2g} s"
+            + (f", {missed} coarse solves uncertified" if missed else "")
+        )
+        return "\n".join(lines)
