@@ -1,4 +1,4 @@
-"""The demo prints certificates that hold and writes a picture; the code in the README runs as printed."""
+"""The demo prints certificates that hold and writes a picture; the README runs, quotations are the code."""
 
 import importlib.util
 import re
@@ -104,3 +104,16 @@ def test_links_between_pages_lead_somewhere(page):
     local = [target for target in targets if "://" not in target]
     missing = [target for target in local if not (page.parent / target).exists()]
     assert not missing
+
+
+def quotations():
+    text = (ROOT / "docs" / "solvers.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n# (\S+)\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) == text.count("```python")
+    return [(path, line.strip()) for path, block in blocks for line in block.splitlines()]
+
+
+@pytest.mark.parametrize(("path", "line"), quotations())
+def test_code_quoted_in_the_docs_is_the_code(path, line):
+    source = (ROOT / "src" / "sosbands" / path).read_text(encoding="utf-8")
+    assert line in [each.strip() for each in source.splitlines()]

@@ -7,7 +7,13 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.problems import OperatorPenaltyProblem, SideTerm, TrainingPenaltyProblem
 from sosbands.problems.conjugates import TraceFrobenius
-from sosbands.problems.preconditioner import MAX_RANK, ROWS_PER_FEATURE, TRACE_LEFT, newton_preconditioner, square_features
+from sosbands.problems.preconditioner import (
+    MAX_RANK,
+    ROWS_PER_FEATURE,
+    TRACE_LEFT,
+    newton_preconditioner,
+    square_features,
+)
 from sosbands.solvers import solve
 
 PENALTIES = {"b": 5.0, "lam1": 0.5, "lam2": 0.5}

@@ -292,7 +292,7 @@ class SeesThreads(SymmetricProblem):
 
 
 class Fails(SymmetricProblem):
-    def value_and_grad(self, z):
+    def value_and_grad(self, z):  # noqa: ARG002
         raise RuntimeError("on purpose")
 
 

@@ -11,25 +11,27 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sosbands._types import AnyArray, Array
+from sosbands._types import Array
 from sosbands.bands import learn_bands
-from sosbands.conformal import Band, IntervalMixin
+from sosbands.conformal import Band, Calibration, IntervalMixin
+from sosbands.conformal.arguments import read_groups
 from sosbands.exceptions import LearningRowsWarning, OffDataWarning
-from sosbands.kernels import StationaryKernel
 from sosbands.learning_data import (
+    Rows,
     dense_points,
     learning_residuals,
+    learnt_rows,
     make_preprocessor,
+    one_per_row,
     point_model,
-    predict_in_blocks,
     read_target,
     row_hashes,
     split_rows,
-    take_rows,
     without_outliers,
 )
-from sosbands.parameters import check_parameters
-from sosbands.sos import evaluate_pair
+from sosbands.parameters import check_kernel, check_parameters, lengthscale_in_use
+from sosbands.point_models import residual_rule
+from sosbands.sos import deployed_pair, evaluate_pair
 from sosbands.summary import describe
 
 SUPPORT_WARNING = 0.5
@@ -45,8 +47,9 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
     Parameters
     ----------
     estimator : regressor, pipeline, FrozenEstimator or callable, optional
-        The point model; it is cloned and fitted on the learning rows. None is a Gaussian process up to 2000 learning
-        rows and histogram gradient boosting above.
+        The point model; it is cloned and fitted on the learning rows, which it gets as they were given (a data frame
+        stays one). None is a Gaussian process up to 2000 learning rows and histogram gradient boosting above; it sees
+        what a transformer given as `preprocessor` makes.
     confidence_level : float
         Default level of `predict_interval`, which takes any other.
     calibration : {"symmetric", "asymmetric"}
@@ -64,6 +67,7 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         median distance.
     kernel : str or kernel object
         "matern52", "matern32", "matern12", "gaussian", or a scikit-learn kernel, which carries its own lengthscale.
+        Functions ``k(X, Y)`` are taken too, but such a model cannot be saved.
     preprocessor : "standardize", None or transformer
         Makes what the kernel sees. A transformer of your own may take categories and missing values.
     width_penalty, trace_penalty, frobenius_penalty : float
@@ -90,7 +94,7 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
     random_state : int, RandomState or None
         Of the split and of the folds.
     verbose : int
-        Progress lines.
+        Above 0: a line for each stage of `fit`.
 
     Attributes
     ----------
@@ -99,8 +103,12 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
     preprocessor_ : transformer or None
     lower_, upper_ : SoSFunction
         Band functions of what the preprocessor gives.
-    symmetry_penalty_, lengthscale_ : float or pair, float or array or dict
+    symmetry_penalty_ : float or pair
         In use.
+    lengthscale_ : float, array, dict of them, or None
+        In use; a dict if it differs below and above, None for a kernel object, which has its own.
+    residual_rule_ : {"in-sample", "out-of-fold"}
+        The residuals that the bands were learnt from.
     certificate_ : dict
         dual_value, primal_value, gap, violation, status, iterations, decompositions, seconds, n_features,
         trace_left_out.
@@ -175,41 +183,56 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         Parameters
         ----------
         X : array or data frame of shape (n, n_features)
+            Rows.
         y : array of shape (n,)
+            Their targets.
         groups : array of shape (n,), optional
-            Labels of the rows: calibration is done within each group.
+            Labels of the rows: each group is held back in the same proportion and gets its own quantiles. The bands
+            are common. `predict_interval` then needs the labels too.
         """
         check_parameters(self)
-        X = self._check_X(X, reset=True)
-        y = read_target(y, len(X))
-        if groups is not None and len(groups) != len(X):
-            raise ValueError(f"groups has {len(groups)} entries: expected {len(X)}, one per row of X")
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)  # a second fit that fails must not leave a mixture
+        rows = self._read(X, reset=True)
+        y = read_target(y, len(rows))
+        labels = None if groups is None else read_groups(groups, len(rows))
+        if labels is not None and self.calibration_size is None:
+            raise ValueError("groups was given: expected None with calibration_size=None, as fit does not calibrate")
         rng = check_random_state(self.random_state)
-        learn, held = split_rows(len(X), self.calibration_size, rng)
-        self.learning_rows_, self.calibration_rows_ = learn, held
-        if hasattr(self, "calibration_"):
-            del self.calibration_
-        self._learn(take_rows(X, learn), y[learn], learn, rng)
-        if self.calibration_size is not None:
-            held_groups = None if groups is None else np.asarray(groups)[held]
-            super().conformalize(take_rows(X, held), y[held], groups=held_groups)
+        self.learning_rows_, self.calibration_rows_ = split_rows(len(rows), self.calibration_size, rng, labels)
+        self._learn(rows.take(self.learning_rows_), y[self.learning_rows_], rng)
+        if len(self.calibration_rows_):
+            held = self.calibration_rows_
+            band = self._band_of(rows.take(held))
+            self.calibration_ = Calibration.of(band, y[held], None if labels is None else labels[held])
+            self._say(f"calibrated on {len(held)} rows")
         return self
 
-    def _learn(self, X: Any, y: Array, rows: AnyArray, rng: np.random.RandomState) -> None:
-        """Point model, residuals, preprocessor and bands on the learning rows."""
+    def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+        """Preprocessor, point model, residuals and bands of the learning rows."""
+        self.preprocessor_ = make_preprocessor(self.preprocessor, rows.for_kernel)
+        self.model_sees_points_ = self.estimator is None and not self._is_numeric
+        points = dense_points(self.preprocessor_, rows.for_kernel)
+        check_kernel(self.kernel, self.lengthscale, points.shape[1])
+        X = points if self.model_sees_points_ else rows.for_model
         self.estimator_ = point_model(self.estimator, len(y), self.random_state).fit(X, y)
-        cv = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng)
-        r = learning_residuals(self.estimator_, X, y, rule=self.residuals, cv=cv, n_jobs=self.n_jobs)
-        self.preprocessor_ = make_preprocessor(self.preprocessor, X)
-        points = dense_points(self.preprocessor_, X)
+        self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
+        folds = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng) if len(y) > 1 else None
+        rule = residual_rule(self.estimator_) if self.residuals == "auto" else self.residuals
+        self.residual_rule_ = rule if folds else "in-sample"
+        r = learning_residuals(self.estimator_, X, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
+        self._learn_bands(points, r)
+        self.learning_hashes_ = np.sort(row_hashes(points, y))
+
+    def _learn_bands(self, points: Array, r: Array) -> None:
+        """Bands of the residuals, and what is worth knowing of them."""
         keep = without_outliers(r, self.outlier_fraction)
-        self.lengthscale_ = "median" if isinstance(self.lengthscale, str) else self.lengthscale
         self.symmetry_penalty_ = 1.0 if isinstance(self.symmetry_penalty, str) else self.symmetry_penalty
         bands = learn_bands(
             points[keep],
             r[keep],
             kernel=self.kernel,
-            lengthscale=self.lengthscale_,
+            lengthscale="median" if isinstance(self.lengthscale, str) else self.lengthscale,
             width_penalty=self.width_penalty,
             trace_penalty=self.trace_penalty,
             frobenius_penalty=self.frobenius_penalty,
@@ -220,21 +243,14 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
             tol=self.tol,
             normalize=self.normalize,
         )
-        self.lower_, self.upper_ = bands.lower.deployed(), bands.upper.deployed()
-        if isinstance(self.lengthscale_, str) and isinstance(self.lower_.features.kernel, StationaryKernel):
-            (self.lengthscale_,) = self.lower_.features.kernel.lengthscale
-        self.active_lower_, self.active_upper_ = rows[keep][bands.active_lower], rows[keep][bands.active_upper]
+        self.lower_, self.upper_ = deployed_pair(bands.lower, bands.upper)
+        self.lengthscale_ = lengthscale_in_use(self.lower_.features.kernel, self.upper_.features.kernel)
+        rows = self.learning_rows_[keep]
+        self.active_lower_, self.active_upper_ = rows[bands.active_lower], rows[bands.active_upper]
         self.mean_lower_, self.mean_upper_ = float(bands.values_lower.mean()), float(bands.values_upper.mean())
         self.residual_rms_ = float(np.sqrt(np.mean(np.square(r))))
         self.certificate_ = bands.certificate
-        self.learning_hashes_ = np.unique(row_hashes(points, y))
-
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
-        """Numbers for the built-in preprocessors; a transformer of the user's sees what was given."""
-        if self.preprocessor is None or isinstance(self.preprocessor, str):
-            return validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return X
+        self._say(f"bands {bands.status.value} with a relative gap of {bands.gap:.1e} in {bands.seconds:.2g} s")
 
     def conformalize(self, X: Any, y: Any, *, groups: Any = None, likelihood_ratio: Any = None) -> Self:
         """Calibrate on rows that `fit` has not seen; a second call replaces the first.
@@ -242,7 +258,9 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         Parameters
         ----------
         X : array or data frame of shape (m, n_features)
+            Rows.
         y : array of shape (m,)
+            Their targets.
         groups : array of shape (m,), optional
             Labels: each group gets its own quantiles, and so its own coverage guarantee.
         likelihood_ratio : array of shape (m,), optional
@@ -250,58 +268,31 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         """
         check_is_fitted(self, "lower_")
         check_parameters(self)
-        checked = self._check_X(X, reset=False)
-        target = read_target(y, len(checked))
-        hashes = row_hashes(dense_points(self.preprocessor_, checked), target)
-        seen = int(np.isin(hashes, self.learning_hashes_).sum())
-        if 2 * seen > len(hashes):
+        rows = self._read(X, reset=False)
+        target = read_target(y, len(rows))
+        hashes = row_hashes(dense_points(self.preprocessor_, rows.for_kernel), target)
+        seen = learnt_rows(hashes, self.learning_hashes_)
+        if seen:
             warnings.warn(
                 f"{seen} of the {len(hashes)} rows given to conformalize were learnt from in fit: the coverage "
                 "guarantee needs rows that fit has not seen",
                 LearningRowsWarning,
                 stacklevel=2,
             )
-        return super().conformalize(X, target, groups=groups, likelihood_ratio=likelihood_ratio)
+        self.calibration_ = Calibration.of(self._band_of(rows), target, groups, likelihood_ratio)
+        return self
 
     def predict(self, X: Any) -> Array:
         """Prediction of the point model, shape (n,)."""
         check_is_fitted(self, "lower_")
-        return predict_in_blocks(self.estimator_, self._check_X(X, reset=False))
-
-    def predict_interval(
-        self,
-        X: Any,
-        confidence_level: Any = None,
-        *,
-        lower_share: Any = 0.5,
-        groups: Any = None,
-        likelihood_ratio: Any = None,
-    ) -> Array:
-        """Calibrated prediction intervals; see :meth:`IntervalMixin.predict_interval` for the parameters.
-
-        Warns also of rows on which the learning data say nothing (see `support`): there the band functions tend to
-        zero, and the interval to the prediction plus and minus the quantile.
-        """
-        check_is_fitted(self, "lower_")
-        return super().predict_interval(
-            X, confidence_level, lower_share=lower_share, groups=groups, likelihood_ratio=likelihood_ratio
-        )
-
-    def _check_band(self, band: Band) -> None:
-        far = 0 if band.support is None else int(np.count_nonzero(band.support < SUPPORT_WARNING))
-        if far:
-            warnings.warn(
-                f"{far} of {len(band)} rows are far from the learning data (support below {SUPPORT_WARNING}): the "
-                "bands say nothing there",
-                OffDataWarning,
-                stacklevel=4,
-            )
+        blocks = self._read(X, reset=False).blocks()
+        return np.concatenate([self._center(block) for block in blocks])
 
     def support(self, X: Any) -> Array:
         """How much the learning points say about each row: ``||Phi(x)||^2 / k(x, x)`` in [0, 1], 1 at the points."""
         check_is_fitted(self, "lower_")
-        points = dense_points(self.preprocessor_, self._check_X(X, reset=False))
-        return evaluate_pair(self.lower_, self.upper_, points)[2]
+        points = (dense_points(self.preprocessor_, b.for_kernel) for b in self._read(X, reset=False).blocks())
+        return np.concatenate([evaluate_pair(self.lower_, self.upper_, block)[2] for block in points])
 
     def summary(self) -> str:
         """What was learnt, in words."""
@@ -315,17 +306,70 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         check_is_fitted(self, "lower_")
         save(self, path)
 
+    @property
+    def _is_numeric(self) -> bool:
+        """Whether X must be a table of numbers, as no transformer of the user's makes one of it."""
+        return self.preprocessor is None or isinstance(self.preprocessor, str)
+
+    def _read(self, X: Any, *, reset: bool) -> Rows:
+        """Rows, checked: numbers for the built-in preprocessors; a transformer of the user's sees what was given."""
+        least = 2 if reset else 1
+        if self._is_numeric:
+            numbers = validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=least)
+            return Rows(X if hasattr(X, "columns") else numbers, numbers)
+        if len(np.shape(X)) != 2:
+            raise ValueError(f"X has shape {np.shape(X)}: expected two dimensions, rows and features")
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        rows = Rows(X, X)
+        if len(rows) < least:
+            raise ValueError(f"X has {len(rows)} rows: expected at least {least}")
+        return rows
+
     def _band(self, X: Any) -> Band:
         check_is_fitted(self, "lower_")
-        checked = self._check_X(X, reset=False)
-        center = predict_in_blocks(self.estimator_, checked)
-        below, above, support = evaluate_pair(self.lower_, self.upper_, dense_points(self.preprocessor_, checked))
-        return Band(center - below, center + above, support=support)
+        return self._band_of(self._read(X, reset=False))
+
+    def _band_of(self, rows: Rows) -> Band:
+        """Uncalibrated ends and support, in blocks of rows."""
+        parts = []
+        for block in rows.blocks():
+            points = dense_points(self.preprocessor_, block.for_kernel)
+            below, above, support = evaluate_pair(self.lower_, self.upper_, points)
+            center = self._center(block, points)
+            parts.append((center - below, center + above, support))
+        lower, upper, support = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return Band(lower, upper, support=support)
+
+    def _center(self, rows: Rows, points: Array | None = None) -> Array:
+        """Prediction of the point model, which sees the rows as given or what the preprocessor makes of them."""
+        X = rows.for_model
+        if self.model_sees_points_:
+            X = dense_points(self.preprocessor_, rows.for_kernel) if points is None else points
+        return one_per_row(self.estimator_.predict(X), len(rows))
+
+    def _calibrated(self, wanted: str) -> Calibration:
+        check_is_fitted(self, "lower_")
+        return super()._calibrated(wanted)
+
+    def _check_band(self, band: Band) -> None:
+        """Warn of rows on which the learning data say nothing: there the band functions tend to zero."""
+        far = 0 if band.support is None else int(np.count_nonzero(band.support < SUPPORT_WARNING))
+        if far:
+            warnings.warn(
+                f"{far} of {len(band)} rows are far from the learning data (support below {SUPPORT_WARNING}): the "
+                "bands say nothing there",
+                OffDataWarning,
+                stacklevel=3,  # the caller of predict_interval
+            )
 
     def _metric_points(self, X: Any) -> dict[str, Array]:
         """What the kernel sees: already in units of the learning set if standardised."""
-        points = dense_points(self.preprocessor_, self._check_X(X, reset=False))
+        points = dense_points(self.preprocessor_, self._read(X, reset=False).for_kernel)
         if not isinstance(self.preprocessor, str):
             return {"X": points}
         unit = np.ones((1, points.shape[1]))
         return {"X": points, "X_learn": np.vstack([-unit, unit])}  # mean 0, standard deviation 1
+
+    def _say(self, message: str) -> None:
+        if self.verbose:
+            print(f"[SoSBandRegressor] {message}")

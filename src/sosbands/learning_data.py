@@ -1,7 +1,9 @@
-"""What `SoSBandRegressor.fit` does with the rows before bands are learnt: split, residuals, preprocessing."""
+"""What `SoSBandRegressor` does with rows before and after bands: split, residuals, preprocessing, blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,13 +11,37 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_y, column_or_1d
+from sklearn.utils.validation import _check_y, _num_samples, column_or_1d
 
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.exceptions import MultiOutputError
-from sosbands.point_models import CallableRegressor, default_regressor, residual_rule
+from sosbands.point_models import CallableRegressor, default_regressor
 
-PREDICTION_ROWS = 4096  # rows predicted at a time: a Gaussian process builds a kernel matrix of them
+BLOCK_ROWS = 4096  # rows predicted at a time: a Gaussian process builds a kernel matrix of them
+SEEN_SHARE = 0.05  # part of the calibration rows that may equal learning rows by chance
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The same rows as the point model and as the preprocessor see them."""
+
+    for_model: Any
+    for_kernel: Any
+
+    def __len__(self) -> int:
+        return int(_num_samples(self.for_kernel))
+
+    def take(self, rows: IntArray | slice) -> Rows:
+        """Some of the rows, of an array, data frame, list or sparse matrix."""
+        model, kernel = (_safe_indexing(X, rows) for X in (self.for_model, self.for_kernel))
+        return Rows(model, kernel)
+
+    def blocks(self) -> Iterator[Rows]:
+        """The rows in order, a few thousand at a time."""
+        if len(self) <= BLOCK_ROWS:
+            yield self
+            return
+        yield from (self.take(slice(i, min(i + BLOCK_ROWS, len(self)))) for i in range(0, len(self), BLOCK_ROWS))
 
 
 def read_target(y: Any, n: int) -> Array:
@@ -25,14 +51,23 @@ def read_target(y: Any, n: int) -> Array:
     shape = np.asarray(y).shape
     if len(shape) == 2 and shape[1] != 1:
         raise MultiOutputError(f"y has shape {shape}: expected one target, so fit one SoSBandRegressor per column")
+    if len(shape) not in (1, 2):
+        raise ValueError(f"y has shape {shape}: expected ({n},), one number per row of X")
+    if np.asarray(y).dtype.kind == "c":
+        raise ValueError("y: Complex data not supported, expected real numbers")
     values: Array = _check_y(column_or_1d(y, warn=True), y_numeric=True).astype(float)
     if len(values) != n:
         raise ValueError(f"y has {len(values)} entries: expected {n}, one per row of X")
     return values
 
 
-def split_rows(n: int, calibration_size: float | int | None, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
-    """Positions of the learning rows and of the rows held back for calibration, both increasing."""
+def split_rows(
+    n: int, calibration_size: float | int | None, rng: np.random.RandomState, labels: AnyArray | None = None
+) -> tuple[IntArray, IntArray]:
+    """Positions of the learning rows and of the rows held back for calibration, both increasing.
+
+    With labels each group is held back in the same proportion, up to one row, so that none goes without calibration.
+    """
     if calibration_size is None:
         return np.arange(n), np.zeros(0, dtype=np.intp)
     count = calibration_size if isinstance(calibration_size, (int, np.integer)) else round(calibration_size * n)
@@ -43,12 +78,10 @@ def split_rows(n: int, calibration_size: float | int | None, rng: np.random.Rand
             f"less than {n}, or None and a call of conformalize with other rows"
         )
     order = rng.permutation(n).astype(np.intp)
-    return np.sort(order[count:]), np.sort(order[:count])
-
-
-def take_rows(X: Any, rows: IntArray) -> Any:
-    """Rows of an array, data frame or sparse matrix."""
-    return _safe_indexing(X, rows)
+    if labels is not None:
+        order = order[np.argsort(labels[order], kind="stable")]  # groups one after another, shuffled within
+    held = np.diff(np.arange(n + 1) * count // n) > 0  # evenly spaced, `count` of them
+    return np.sort(order[~held]), np.sort(order[held])
 
 
 def point_model(estimator: Any, n: int, random_state: Any) -> Any:
@@ -58,22 +91,20 @@ def point_model(estimator: Any, n: int, random_state: Any) -> Any:
     return clone(estimator if hasattr(estimator, "fit") else CallableRegressor(estimator))
 
 
-def predict_in_blocks(model: Any, X: Any) -> Array:
-    """Predictions of a point model, a few thousand rows at a time."""
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    starts = range(0, n, PREDICTION_ROWS)
-    blocks = [X] if n <= PREDICTION_ROWS else (take_rows(X, np.arange(i, min(i + PREDICTION_ROWS, n))) for i in starts)
-    return np.concatenate([np.asarray(model.predict(block), dtype=float).reshape(-1) for block in blocks])
+def one_per_row(predictions: Any, n: int) -> Array:
+    """Predictions of a point model as a vector of numbers."""
+    values = np.asarray(predictions, dtype=float)
+    if values.shape not in ((n,), (n, 1)):
+        raise ValueError(f"estimator: its predictions have shape {values.shape}, expected ({n},), one per row of X")
+    return values.reshape(n)
 
 
-def learning_residuals(model: Any, X: Any, y: Array, *, rule: str, cv: KFold, n_jobs: int | None) -> Array:
+def learning_residuals(model: Any, X: Any, y: Array, *, rule: str, cv: KFold | None, n_jobs: int | None) -> Array:
     """Residuals of the learning rows of a fitted model: its own, or those of its copies fitted on the other folds."""
-    if rule == "auto":
-        rule = residual_rule(model)
-    if rule == "in-sample" or cv.n_splits < 2:
-        return np.asarray(y - predict_in_blocks(model, X))
-    predictions = cross_val_predict(clone(model), X, y, cv=cv, n_jobs=n_jobs)
-    return np.asarray(y - np.asarray(predictions, dtype=float).reshape(-1))
+    if rule == "in-sample" or cv is None:
+        blocks = [block.for_model for block in Rows(X, X).blocks()]
+        return np.asarray(y - np.concatenate([one_per_row(model.predict(b), _num_samples(b)) for b in blocks]))
+    return np.asarray(y - one_per_row(cross_val_predict(clone(model), X, y, cv=cv, n_jobs=n_jobs), len(y)))
 
 
 def make_preprocessor(preprocessor: Any, X: Any) -> Any:
@@ -86,15 +117,18 @@ def make_preprocessor(preprocessor: Any, X: Any) -> Any:
 def dense_points(preprocessor: Any, X: Any) -> Array:
     """What the kernel sees, as a dense array of numbers."""
     points = X if preprocessor is None else preprocessor.transform(X)
-    if hasattr(points, "toarray"):
-        points = points.toarray()
-    array = np.asarray(points)
-    if array.ndim != 2 or array.dtype.kind not in "biuf" or not np.all(np.isfinite(array)):
-        raise ValueError(
-            "preprocessor: its output must be a table of finite numbers, so let it encode categories and fill in "
-            f"missing values (got shape {array.shape}, dtype {array.dtype})"
-        )
-    return array.astype(float, copy=False)
+    array = np.asarray(points.toarray() if hasattr(points, "toarray") else points)
+    expected = (
+        "preprocessor: its output must be a table of finite numbers, so let it encode categories and fill in missing "
+        f"values (got shape {array.shape}, dtype {array.dtype})"
+    )
+    try:
+        numbers: Array = array.astype(float, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError(expected) from None
+    if numbers.ndim != 2 or numbers.shape[1] == 0 or array.dtype.kind not in "biufO" or not np.isfinite(numbers).all():
+        raise ValueError(expected)
+    return numbers
 
 
 def without_outliers(r: Array, fraction: float) -> AnyArray:
@@ -114,3 +148,14 @@ def row_hashes(points: Array, y: Array) -> AnyArray:
     with np.errstate(over="ignore"):
         mixed = (bits ^ (bits >> np.uint64(31))) * odd
         return np.asarray((mixed ^ (mixed >> np.uint64(29))).sum(axis=1, dtype=np.uint64))
+
+
+def learnt_rows(hashes: AnyArray, learnt: AnyArray) -> int:
+    """How many rows were learnt from, 0 if no more are than equal rows in the data explain.
+
+    The share of new rows that equal a learning row by chance is that of the learning rows that equal another one.
+    """
+    _, counts = np.unique(learnt, return_counts=True)
+    by_chance = counts[counts > 1].sum() / len(learnt)
+    seen = int(np.isin(hashes, learnt).sum())
+    return seen if seen > (by_chance + SEEN_SHARE) * len(hashes) else 0

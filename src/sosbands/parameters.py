@@ -1,4 +1,4 @@
-"""The checks of `SoSBandRegressor`'s constructor parameters that no other part makes, done at the start of fit."""
+"""The checks of `SoSBandRegressor`'s constructor parameters, done at the start of fit, before anything slow."""
 
 from __future__ import annotations
 
@@ -6,39 +6,100 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
+from sosbands.kernels import StationaryKernel, resolve_kernel
+from sosbands.scaling import read_penalties
 from sosbands.solvers import check_solver
+
+RESIDUALS = ("auto", "in-sample", "out-of-fold")
+SYMMETRY_TESTS = ("auto", "kruskal-wallis", "sign-flip", "bootstrap", None)
 
 
 def check_parameters(model: Any) -> None:
     """Raise a ValueError that names the parameter, its value and what was expected."""
-    _check("confidence_level", model.confidence_level, _is_number(model.confidence_level, 0, 1), "a number in (0, 1)")
-    _choice("calibration", model.calibration, ("symmetric", "asymmetric"))
-    _choice("symmetry_kind", model.symmetry_kind, ("training", "operator"))
-    _choice("residuals", model.residuals, ("auto", "in-sample", "out-of-fold"))
-    _choice("criterion", model.criterion, ("hsic", "dcor"))
-    _choice("symmetry_test", model.symmetry_test, ("auto", "kruskal-wallis", "sign-flip", "bootstrap", None))
-    _check("test_level", model.test_level, _is_number(model.test_level, 0, 1), "a number in (0, 1)")
-    _check("normalize", model.normalize, isinstance(model.normalize, (bool, np.bool_)), "True or False")
-    _check("tol", model.tol, _is_number(model.tol, 0, 1), "a number in (0, 1)")
-    fraction = model.outlier_fraction
-    _check("outlier_fraction", fraction, fraction == 0 or _is_number(fraction, 0, 1), "a number in [0, 1)")
-    _check("cv", model.cv, _is_count(model.cv) and model.cv >= 2, "an int >= 2")
-    size = model.calibration_size
-    is_size = size is None or (_is_count(size) and size >= 1) or (not _is_count(size) and _is_number(size, 0, 1))
-    _check("calibration_size", size, is_size, "a fraction in (0, 1), a number of rows >= 1, or None")
-    for name in ("symmetry_penalty", "lengthscale"):
+    for name in ("confidence_level", "test_level", "tol"):
         value = getattr(model, name)
-        allowed = ("auto",) if name == "symmetry_penalty" else ("auto", "median")
-        _check(
-            name, value, not isinstance(value, str) or value in allowed, f"{' or '.join(map(repr, allowed))} or numbers"
-        )
+        _check(name, value, _is_number(value) and 0 < value < 1, "a number in (0, 1)")
+    _choice("calibration", model.calibration, ("symmetric", "asymmetric"))
+    _choice("residuals", model.residuals, RESIDUALS)
+    _choice("criterion", model.criterion, ("hsic", "dcor"))
+    _choice("symmetry_test", model.symmetry_test, SYMMETRY_TESTS)
+    _choice("symmetry_kind", model.symmetry_kind, ("training", "operator"))
+    _check("normalize", model.normalize, isinstance(model.normalize, (bool, np.bool_)), "True or False")
+    _check("cv", model.cv, _is_count(model.cv) and model.cv >= 2, "an int >= 2")
+    fraction = model.outlier_fraction
+    _check("outlier_fraction", fraction, _is_number(fraction) and 0 <= fraction < 1, "a number in [0, 1)")
+    _check_running(model)
+    _check_calibration_size(model.calibration_size)
+    _check_penalties(model)
+    _check_rank(model.rank)
     _check_preprocessor(model.preprocessor)
     _check_estimator(model.estimator)
-    _check(
-        "kernel", model.kernel, not isinstance(model.kernel, str) or model.kernel != "precomputed", "a kernel of rows"
-    )
     check_solver(model.solver)
+
+
+def check_kernel(kernel: Any, lengthscale: Any, n_features: int) -> None:
+    """The same for the kernel and its lengthscale, once the number of features that the kernel sees is known."""
+    known = not isinstance(kernel, str) or kernel != "precomputed"
+    _check("kernel", kernel, known, "the name of a kernel of rows, a kernel object or a function (see learn_bands)")
+    is_auto = isinstance(lengthscale, str) and lengthscale == "auto"
+    fine = not isinstance(lengthscale, str) or is_auto or lengthscale == "median"
+    _check("lengthscale", lengthscale, fine, "'auto', 'median', a number > 0, one per feature, or a dict")
+    some = np.zeros((2, n_features))
+    if not isinstance(lengthscale, dict):
+        resolve_kernel(kernel, "median" if is_auto else lengthscale, some)
+        return
+    fine = set(lengthscale) == {"lower", "upper"}
+    _check("lengthscale", lengthscale, fine, "the keys 'lower' and 'upper'")
+    for side in lengthscale.values():
+        resolve_kernel(kernel, side, some)
+
+
+def lengthscale_in_use(lower: Any, upper: Any) -> Any:
+    """Lengthscale of the kernels of both sides, or a dict where they differ; None for kernels that are not ours."""
+    if not isinstance(lower, StationaryKernel) or not isinstance(upper, StationaryKernel):
+        return None
+    below, above = (ell[0] if len(ell) == 1 else np.array(ell) for ell in (lower.lengthscale, upper.lengthscale))
+    return below if lower == upper else {"lower": below, "upper": above}
+
+
+def _check_penalties(model: Any) -> None:
+    symmetry = model.symmetry_penalty
+    fine = not isinstance(symmetry, str) or symmetry == "auto"
+    _check("symmetry_penalty", symmetry, fine, "'auto', a number >= 0, inf, or a pair for the operator kind")
+    read_penalties(
+        model.width_penalty,
+        model.trace_penalty,
+        model.frobenius_penalty,
+        1.0 if isinstance(symmetry, str) else symmetry,
+        model.symmetry_kind,
+    )
+
+
+def _check_calibration_size(size: Any) -> None:
+    is_fraction = _is_number(size) and not _is_count(size) and 0 < size < 1
+    fine = size is None or is_fraction or (_is_count(size) and size >= 1)
+    _check("calibration_size", size, fine, "a fraction in (0, 1), a number of rows >= 1, or None")
+
+
+def _check_rank(rank: Any) -> None:
+    is_word = isinstance(rank, str) and rank in ("auto", "exact")
+    is_fraction = _is_number(rank) and not _is_count(rank) and 0 < rank < 1
+    fine = is_word or is_fraction or (_is_count(rank) and rank >= 1)
+    _check("rank", rank, fine, "'auto', 'exact', an int >= 1 or a float in (0, 1)")
+
+
+def _check_running(model: Any) -> None:
+    """How the work is done: processes, seed, progress lines."""
+    jobs, verbose = model.n_jobs, model.verbose
+    _check("n_jobs", jobs, jobs is None or (_is_count(jobs) and jobs != 0), "None or an int that is not 0")
+    fine = isinstance(verbose, (bool, np.bool_)) or (_is_count(verbose) and verbose >= 0)
+    _check("verbose", verbose, fine, "an int >= 0")
+    try:
+        check_random_state(model.random_state)
+    except (TypeError, ValueError):
+        _check("random_state", model.random_state, False, "an int >= 0, a numpy RandomState or None")
 
 
 def _check_preprocessor(value: Any) -> None:
@@ -49,12 +110,13 @@ def _check_preprocessor(value: Any) -> None:
 
 def _check_estimator(value: Any) -> None:
     usable = hasattr(value, "fit") and hasattr(value, "predict")
-    fine = value is None or (not isinstance(value, (str, type)) and (usable or callable(value)))
+    is_function = callable(value) and not hasattr(value, "fit")
+    fine = value is None or (not isinstance(value, (str, type)) and (usable or is_function))
     _check("estimator", value, fine, "None, a regressor with fit and predict, or a function of X")
 
 
-def _is_number(value: Any, low: float, high: float) -> bool:
-    return not isinstance(value, (bool, np.bool_)) and isinstance(value, Real) and low < float(value) < high
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def _is_count(value: Any) -> bool:

@@ -59,6 +59,14 @@ class SoSFunction:
         return replace(self, features=replace(self.features, V=self.features.V[:, :0].copy()))
 
 
+def deployed_pair(lower: SoSFunction, upper: SoSFunction) -> tuple[SoSFunction, SoSFunction]:
+    """Both functions for evaluation only; features that they share stay shared, and are computed once."""
+    deployed = lower.deployed()
+    if upper.features is lower.features:
+        return deployed, replace(upper, features=deployed.features)
+    return deployed, upper.deployed()
+
+
 def evaluate_pair(lower: SoSFunction, upper: SoSFunction, X: Any) -> tuple[Array, Array, Array]:
     """Values of both functions and the support of X, with each feature computed once.
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sosbands.conformal import points_needed, side_levels
+
 
 def describe(model: Any) -> str:
     """What was learnt, how asymmetric it is, what shapes it, how certain the solver is, what is promised."""
@@ -16,14 +18,21 @@ def describe(model: Any) -> str:
 def _learnt(model: Any) -> str:
     name = type(model.estimator_).__name__
     rows = f"{len(model.learning_rows_)} learning rows and {model.n_features_in_} features"
-    automatic = [n for n in ("lengthscale", "symmetry_penalty") if isinstance(getattr(model, n), str)]
-    chosen = (
-        f" Not tuned: {' and '.join(automatic)} {'is a rule' if len(automatic) == 1 else 'are rules'} of thumb"
-        f" (lengthscale {_number(model.lengthscale_)}, symmetry penalty {_number(model.symmetry_penalty_)})."
-        if automatic
-        else f" Lengthscale {_number(model.lengthscale_)}, symmetry penalty {_number(model.symmetry_penalty_)}."
-    )
-    return f"Bands around {name}, learnt from {rows}.{chosen}"
+    scales = "the kernel's own lengthscale" if model.lengthscale_ is None else f"lengthscale {_scale(model)}"
+    numbers = f"{scales}, symmetry penalty {_number(model.symmetry_penalty_)}"
+    automatic = ["lengthscale"] if isinstance(model.lengthscale, str) and model.lengthscale_ is not None else []
+    automatic += ["symmetry_penalty"] if isinstance(model.symmetry_penalty, str) else []
+    verb = "is a rule" if len(automatic) == 1 else "are rules"
+    chosen = f"Not tuned: {' and '.join(automatic)} {verb} of thumb ({numbers})." if automatic else f"Set: {numbers}."
+    residuals = f"from {rows}, by {model.residual_rule_} residuals (RMS {model.residual_rms_:.4g})"
+    return f"Bands around {name}, learnt {residuals}. {chosen}"
+
+
+def _scale(model: Any) -> str:
+    value = model.lengthscale_
+    if isinstance(value, dict):
+        return f"{_number(value['lower'])} below and {_number(value['upper'])} above"
+    return _number(value)
 
 
 def _asymmetry(model: Any) -> str:
@@ -46,7 +55,11 @@ def _times(ratio: float) -> str:
 def _shape(model: Any) -> str:
     below, above = len(model.active_lower_), len(model.active_upper_)
     squares = f"{model.lower_.rank} squares below and {model.upper_.rank} above"
-    return f"{below} rows shape the lower band and {above} the upper one (active_lower_, active_upper_); {squares}."
+    dropped = int(np.floor(model.outlier_fraction * len(model.learning_rows_)))
+    free = f" {dropped} rows with the largest residuals need not be covered." if dropped else ""
+    return (
+        f"{below} rows shape the lower band and {above} the upper one (active_lower_, active_upper_); {squares}.{free}"
+    )
 
 
 def _certificate(model: Any) -> str:
@@ -57,7 +70,7 @@ def _certificate(model: Any) -> str:
         start = f"NOT certified to the tolerance asked for ({c['status']}): the gap is {c['gap']:.1e}"
     left_out = c["trace_left_out"]
     features = f"{c['n_features']} kernel features" + (
-        f" that leave out {left_out:.1e} of it" if left_out > 1e-12 else ""
+        f" that leave out {left_out:.1e} of the kernel's trace" if left_out > 1e-12 else ""
     )
     return f"{start}, found in {c['seconds']:.2g} s with {features}."
 
@@ -65,20 +78,38 @@ def _certificate(model: Any) -> str:
 def _promise(model: Any) -> str:
     if "calibration_" not in vars(model):
         return "Not calibrated: call conformalize(X, y) with rows that fit has not seen before asking for intervals."
-    level, m = model.confidence_level, model.n_calibration_
-    both = f"at least {level:.0%} of new rows fall into their interval"
+    calibration, level = model.calibration_, model.confidence_level
+    sizes = [len(part) for _, part in calibration.parts()]
+    start = f"Calibrated on {len(calibration)} rows"
+    if calibration.groups is not None:
+        start += f" in {len(sizes)} groups of {min(sizes)} to {max(sizes)}"
+    within = "within each group " if calibration.groups is not None else ""
+    both = f"{within}at least {_percent(level)} of new rows fall into their interval"
     if model.calibration == "asymmetric":
-        half = (1 - level) / 2
-        both += f", at most {half:.1%} below and at most {half:.1%} above it"
+        half = _percent((1 - level) / 2)
+        both += f", at most {half} below and at most {half} above it"
+    if calibration.weights is not None:
+        both += ", if the likelihood ratios are right"
     return (
-        f"Calibrated on {m} rows: {both}, on average over calibration sets and over rows like those, whatever the"
-        " distribution. This is not promised for every single region of the features, nor for rows of another kind."
+        f"{start}: {both}, on average over calibration sets and over rows like those, whatever the distribution."
+        f"{_shortage(model, min(sizes))} This is not promised for every single region of the features, nor for rows of"
+        " another kind."
     )
 
 
+def _shortage(model: Any, smallest: int) -> str:
+    needed = max(points_needed(side) for side in side_levels(model.confidence_level, model.calibration))
+    if smallest >= needed:
+        return ""
+    which = "" if model.calibration_.groups is None else " in some groups"
+    return f" That takes {needed:g} rows: with {smallest} the intervals{which} are infinite."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.6g}%"
+
+
 def _number(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{_number(v)} {k}" for k, v in value.items())
     if isinstance(value, (int, float, np.number)):
         return f"{value:.3g}"
-    return np.array2string(np.asarray(value), precision=3) if not isinstance(value, str) else value
+    return np.array2string(np.asarray(value, dtype=float), precision=3)

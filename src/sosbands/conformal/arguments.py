@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sosbands._types import AnyArray, Array
+from sosbands.exceptions import MultiOutputError
 
 Kind = Literal["symmetric", "asymmetric"]
 
@@ -55,6 +56,9 @@ def read_share(lower_share: Any, kind: Kind) -> float:
 
 def read_target(y: Any, n_rows: int) -> Array:
     """Observations, one finite number per row."""
+    shape = np.shape(y)
+    if len(shape) == 2 and shape[1] > 1:
+        raise MultiOutputError(f"y has shape {shape}: expected one target, one entry per row of X, shape ({n_rows},)")
     return _read_vector("y", y, n_rows)
 
 

@@ -41,6 +41,9 @@ class IntervalScorer:
 
     def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
         """Negative interval score of the estimator's intervals: greater is better."""
+        if not hasattr(estimator, "predict_interval") and hasattr(estimator, "steps"):  # a pipeline: its last step
+            X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
+            estimator = estimator[-1]
         if not hasattr(estimator, "predict_interval"):
             raise ValueError(f"estimator {type(estimator).__name__} has no predict_interval: expected one that has")
         level = self._level_of(estimator)

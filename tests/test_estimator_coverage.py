@@ -1,0 +1,140 @@
+"""Coverage of real fits of SoSBandRegressor over random draws, and broken calibrations that the suites must reject.
+
+The bands of each law are learnt once, on a learning set of their own; every draw then has new calibration and test
+rows. One suite fits anew in every draw, so that the split inside `fit` is covered too.
+"""
+
+import math
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+from coverage_contract import (
+    LAWS,
+    assert_coverage,
+    coverages,
+    run_coverage_suite,
+    run_group_suite,
+    run_shift_suite,
+)
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+
+from sosbands import SmoothingSplineRegressor, SoSBandRegressor
+from sosbands.conformal import calibration
+from sosbands.exceptions import CrossedIntervalsWarning, LearningRowsWarning, OffDataWarning
+
+KINDS = ("symmetric", "asymmetric")
+DRAWS = 200
+# Narrow bands may be emptied by calibration, and a test row may lie outside the learning rows: neither harms coverage.
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{category.__module__}.{category.__name__}")
+    for category in (CrossedIntervalsWarning, OffDataWarning)
+]
+
+
+@cache
+def learnt(law_number, kind):
+    """Bands learnt from 60 rows of a law, without calibration."""
+    X, y = LAWS[law_number].draw(np.random.default_rng(100 + law_number), 60)
+    model = SoSBandRegressor(SmoothingSplineRegressor(), calibration=kind, calibration_size=None, symmetry_penalty=0.1)
+    return model.fit(X, y)
+
+
+def run_on_every_law(suite, kind, **options):
+    """Each law with the bands that were learnt from it."""
+    for number, law in enumerate(LAWS):
+        suite(lambda _, number=number: learnt(number, kind), kind, laws=(law,), draws=DRAWS, seed=number, **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_coverage(kind):
+    run_on_every_law(run_coverage_suite, kind)
+
+
+def test_coverage_with_unequal_shares():
+    run_on_every_law(run_coverage_suite, "asymmetric", cells=((100, 0.9),), lower_share=0.2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_coverage_within_groups(kind):
+    """Common bands for three laws at once."""
+    run_group_suite(lambda _: learnt(2, kind), kind, draws=DRAWS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_coverage_under_shift(kind):
+    run_on_every_law(run_shift_suite, kind)
+
+
+# ---------------------------------------------------------------- the split inside fit
+
+
+def coverage_of_fits(law, m, make_model, draws=DRAWS):
+    """Coverages at level 0.9 of models fitted anew in every draw."""
+
+    def one_draw(rng):
+        model = make_model(*law.draw(rng, 20 + m), rng)
+        X, y = law.draw(rng, 100)
+        return y, model.predict_interval(X, 0.9)
+
+    return coverages(one_draw, draws, 5)
+
+
+def split_fit(X, y, rng):
+    seed = int(rng.integers(2**31))
+    return SoSBandRegressor(LinearRegression(), calibration_size=len(y) - 20, random_state=seed, tol=1e-2).fit(X, y)
+
+
+def calibrated_on_learning_rows(X, y, rng):  # noqa: ARG001
+    model = SoSBandRegressor(KNeighborsRegressor(1), calibration_size=None, residuals="out-of-fold", tol=1e-2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LearningRowsWarning)
+        return model.fit(X, y).conformalize(X, y)
+
+
+def test_coverage_of_the_split_inside_fit():
+    found = coverage_of_fits(LAWS[2], 19, split_fit)
+    assert_coverage(found.both, 0.9, 0.95, 2, "split inside fit, m=19")
+
+
+def test_calibration_on_the_learning_rows_is_rejected():
+    found = coverage_of_fits(LAWS[0], 19, calibrated_on_learning_rows)
+    with pytest.raises(AssertionError, match="is below"):
+        assert_coverage(found.both, 0.9, 0.95, 2, "calibrated on the rows of fit")
+
+
+# ---------------------------------------------------------------- broken calibrations
+
+
+def without_the_new_point(scores, level):
+    return float(np.sort(scores)[math.ceil(level * len(scores) - 1e-9) - 1])
+
+
+def clamped(scores, level):
+    k = min(len(scores), math.ceil(level * (len(scores) + 1) - 1e-9))
+    return float(np.sort(scores)[k - 1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("quantile", "cell"), [(without_the_new_point, (20, 0.9)), (clamped, (20, 0.99))])
+def test_broken_quantiles_are_rejected(monkeypatch, kind, quantile, cell):
+    monkeypatch.setattr(calibration, "conformal_quantile", quantile)
+    with pytest.raises(AssertionError, match="is below"):
+        run_on_every_law(run_coverage_suite, kind, cells=(cell,))
+
+
+class NarrowedByOne(SoSBandRegressor):
+    """Predicts with a band that calibration has not seen."""
+
+    def predict_interval(self, X, *args, **options):
+        ends = super().predict_interval(X, *args, **options)
+        return ends + 0.02 * (ends[:, 1:] - ends[:, :1]) * np.array([1.0, -1.0])
+
+
+def test_a_slightly_narrower_band_is_rejected():
+    X, y = LAWS[0].draw(np.random.default_rng(100), 60)
+    model = NarrowedByOne(SmoothingSplineRegressor(), calibration_size=None).fit(X, y)
+    with pytest.raises(AssertionError, match="is below"):
+        run_coverage_suite(lambda _: model, "symmetric", laws=LAWS[:1], cells=((1000, 0.9),), draws=DRAWS)
