@@ -10,6 +10,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+
 from coverage_contract import (
     LAWS,
     assert_coverage,
@@ -18,12 +21,9 @@ from coverage_contract import (
     run_group_suite,
     run_shift_suite,
 )
-from sklearn.linear_model import LinearRegression
-from sklearn.neighbors import KNeighborsRegressor
-
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
 from sosbands.conformal import calibration
-from sosbands.exceptions import CrossedIntervalsWarning, LearningRowsWarning, OffDataWarning
+from sosbands.exceptions import CrossedIntervalsWarning, LearningRowsWarning, OffDataWarning, ZeroResidualsWarning
 
 KINDS = ("symmetric", "asymmetric")
 DRAWS = 200
@@ -38,8 +38,8 @@ pytestmark = [
 def learnt(law_number, kind):
     """Bands learnt from 60 rows of a law, without calibration."""
     X, y = LAWS[law_number].draw(np.random.default_rng(100 + law_number), 60)
-    model = SoSBandRegressor(SmoothingSplineRegressor(), calibration=kind, calibration_size=None, symmetry_penalty=0.1)
-    return model.fit(X, y)
+    options = {"calibration": kind, "calibration_size": None, "symmetry_penalty": 0.1, "rank": 10}
+    return SoSBandRegressor(SmoothingSplineRegressor(), **options).fit(X, y)
 
 
 def run_on_every_law(suite, kind, **options):
@@ -75,7 +75,7 @@ def coverage_of_fits(law, m, make_model, draws=DRAWS):
     """Coverages at level 0.9 of models fitted anew in every draw."""
 
     def one_draw(rng):
-        model = make_model(*law.draw(rng, 20 + m), rng)
+        model = make_model(*law.draw(rng, 12 + m), rng)
         X, y = law.draw(rng, 100)
         return y, model.predict_interval(X, 0.9)
 
@@ -84,14 +84,17 @@ def coverage_of_fits(law, m, make_model, draws=DRAWS):
 
 def split_fit(X, y, rng):
     seed = int(rng.integers(2**31))
-    return SoSBandRegressor(LinearRegression(), calibration_size=len(y) - 20, random_state=seed, tol=1e-2).fit(X, y)
+    options = {"calibration_size": len(y) - 12, "residuals": "in-sample", "normalize": False, "tol": 0.1}
+    return SoSBandRegressor(LinearRegression(), random_state=seed, **options).fit(X, y)
 
 
 def calibrated_on_learning_rows(X, y, rng):  # noqa: ARG001
-    model = SoSBandRegressor(KNeighborsRegressor(1), calibration_size=None, residuals="out-of-fold", tol=1e-2)
+    """With a model that interpolates: its residuals are zero, and so are the scores."""
+    options = {"calibration_size": None, "residuals": "in-sample"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LearningRowsWarning)
-        return model.fit(X, y).conformalize(X, y)
+        warnings.simplefilter("ignore", ZeroResidualsWarning)
+        return SoSBandRegressor(KNeighborsRegressor(1), **options).fit(X, y).conformalize(X, y)
 
 
 def test_coverage_of_the_split_inside_fit():
@@ -125,7 +128,7 @@ def test_broken_quantiles_are_rejected(monkeypatch, kind, quantile, cell):
         run_on_every_law(run_coverage_suite, kind, cells=(cell,))
 
 
-class NarrowedByOne(SoSBandRegressor):
+class SlightlyNarrower(SoSBandRegressor):
     """Predicts with a band that calibration has not seen."""
 
     def predict_interval(self, X, *args, **options):
@@ -135,6 +138,6 @@ class NarrowedByOne(SoSBandRegressor):
 
 def test_a_slightly_narrower_band_is_rejected():
     X, y = LAWS[0].draw(np.random.default_rng(100), 60)
-    model = NarrowedByOne(SmoothingSplineRegressor(), calibration_size=None).fit(X, y)
+    model = SlightlyNarrower(SmoothingSplineRegressor(), calibration_size=None).fit(X, y)
     with pytest.raises(AssertionError, match="is below"):
         run_coverage_suite(lambda _: model, "symmetric", laws=LAWS[:1], cells=((1000, 0.9),), draws=DRAWS)

@@ -315,7 +315,7 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         """Rows, checked: numbers for the built-in preprocessors; a transformer of the user's sees what was given."""
         least = 2 if reset else 1
         if self._is_numeric:
-            numbers = validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=least)
+            numbers = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_min_samples=least)
             return Rows(X if hasattr(X, "columns") else numbers, numbers)
         if len(np.shape(X)) != 2:
             raise ValueError(f"X has shape {np.shape(X)}: expected two dimensions, rows and features")

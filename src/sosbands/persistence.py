@@ -92,14 +92,17 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     _check_header(file, shown)
     try:
         untrusted = sorted(set(skops.io.get_untrusted_types(file=file)) - set(TRUSTED) - set(trusted))
-        if not untrusted:
-            return skops.io.load(file, trusted=[*TRUSTED, *trusted])
+        model = None if untrusted else skops.io.load(file, trusted=[*TRUSTED, *trusted])
     except Exception as error:  # whatever a damaged or forged file makes skops raise
         raise ModelFileError(f"{shown}: the model in it cannot be read ({type(error).__name__}: {error})") from error
-    raise UntrustedTypesError(
-        f"{shown} holds types that are not trusted: {untrusted}. If you know where the file comes from, accept them "
-        f"by sosbands.load({os.fspath(path)!r}, trusted={untrusted!r})"
-    )
+    if untrusted:
+        raise UntrustedTypesError(
+            f"{shown} holds types that are not trusted: {untrusted}. If you know where the file comes from, accept "
+            f"them by sosbands.load({os.fspath(path)!r}, trusted={untrusted!r})"
+        )
+    if not hasattr(model, "predict_interval"):
+        raise ModelFileError(f"{shown}: holds a {type(model).__name__}, expected a model that predicts intervals")
+    return model
 
 
 def _write_header(file: Path) -> None:

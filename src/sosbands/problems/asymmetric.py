@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sosbands._types import Array, BoolArray
+from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.certificate import Bases, Certificate, Sides, add_certificates, certify
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.side import SideState, SideTerm
@@ -60,6 +60,21 @@ class OneSidedProblem:
     def preconditioner(self, z: Array, free: BoolArray, shift: float) -> None:  # noqa: ARG002
         """None is needed: few multipliers are free."""
         return
+
+    @property
+    def sizes(self) -> Array:
+        """How much each point asks for: the points with the largest are likely to shape the bands."""
+        return self.target
+
+    def subsampled(self, rows: IntArray) -> OneSidedProblem:
+        """The same problem with some of the learning points only."""
+        return OneSidedProblem(self.term.subsampled(rows), self.target[rows], self.weight)
+
+    def extended(self, z: Array, rows: IntArray, small: OneSidedProblem) -> Array:  # noqa: ARG002
+        """Variables of this problem from those of `small`, its restriction to `rows`."""
+        full = np.zeros(self.n_variables)
+        full[rows] = z
+        return full
 
     def relaxed(self, factor: float) -> OneSidedProblem:
         """The same problem with lam2 times `factor`: easier, with multipliers on the way to those of this one."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from sosbands._types import Array, BoolArray
+from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.certificate import Bases, Certificate, Sides, certify
 from sosbands.problems.conjugates import NuclearFrobenius
 from sosbands.problems.dual_point import DualPoint
@@ -131,6 +131,23 @@ class OperatorPenaltyProblem:
             return np.concatenate([*solved, pack_symmetric(U @ (R / diagonal) @ U.T)])
 
         return apply
+
+    @property
+    def sizes(self) -> Array:
+        """How much each point asks for: the points with the largest are likely to shape the bands."""
+        return np.abs(self.r)
+
+    def subsampled(self, rows: IntArray) -> OperatorPenaltyProblem:
+        """The same problem with some of the learning points only."""
+        pen = self.penalty
+        return OperatorPenaltyProblem(self.term.subsampled(rows), self.r[rows], pen.lam_pen1, pen.lam_pen2)
+
+    def extended(self, z: Array, rows: IntArray, small: OperatorPenaltyProblem) -> Array:
+        """Variables of this problem from those of `small`, its restriction to `rows`."""
+        m = small.n
+        full = np.zeros(self.n_variables)
+        full[rows], full[self.n + rows], full[2 * self.n :] = z[:m], z[m : 2 * m], z[2 * m :]
+        return full
 
     def relaxed(self, factor: float) -> OperatorPenaltyProblem:
         """The same problem with lam2 times `factor`: easier, with multipliers on the way to those of this one."""

@@ -151,6 +151,11 @@ class SideTerm:
         """How much the linear penalties outweigh lam2 for residuals of size one: large is close to a linear program."""
         return max(self.b, self.regulariser.lam1) / (2 * self.regulariser.lam2)
 
+    def subsampled(self, rows: IntArray) -> SideTerm:
+        """The same side with some of the learning points only."""
+        reg = self.regulariser
+        return SideTerm(np.ascontiguousarray(self.V[:, rows]), b=self.b, lam1=reg.lam1, lam2=reg.lam2)
+
     def relaxed(self, factor: float) -> SideTerm:
         """The same side with lam2 times `factor`."""
         term = SideTerm(self.V, b=self.b, lam1=self.regulariser.lam1, lam2=factor * self.regulariser.lam2)

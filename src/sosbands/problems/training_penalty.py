@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from sosbands._types import Array, BoolArray
+from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.certificate import Bases, Certificate, Sides, certify
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.preconditioner import newton_preconditioner, square_features
@@ -114,6 +114,23 @@ class TrainingPenaltyProblem:
     def _each(self, items: Sequence[T]) -> tuple[T, T]:
         """One item per side from one per term."""
         return items[0], items[-1]
+
+    @property
+    def sizes(self) -> Array:
+        """How much each point asks for: the points with the largest are likely to shape the bands."""
+        return np.abs(self.r)
+
+    def subsampled(self, rows: IntArray) -> TrainingPenaltyProblem:
+        """The same problem with some of the learning points only, the penalty on their difference made up for."""
+        lower, upper = self._each([term.subsampled(rows) for term in self.terms])
+        return TrainingPenaltyProblem(lower, upper, self.r[rows], self.lam_pen * self.n / len(rows))
+
+    def extended(self, z: Array, rows: IntArray, small: TrainingPenaltyProblem) -> Array:
+        """Variables of this problem from those of `small`, its restriction to `rows`: the same operators."""
+        gamma_lo, gamma_up, alpha_0 = small._split(z)
+        full = np.zeros(self.n_variables)
+        full[rows], full[self.n + rows], full[2 * self.n + rows] = gamma_lo, gamma_up, alpha_0 / self.scale
+        return full
 
     def relaxed(self, factor: float) -> TrainingPenaltyProblem:
         """The same problem with lam2 times `factor`: easier, with multipliers on the way to those of this one."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from sosbands._types import Array, BoolArray
+from sosbands._types import Array, BoolArray, IntArray
 
 Bases = tuple[Array, ...]
 
@@ -91,6 +91,16 @@ class DualProblem(Protocol):
 
     def certificate(self, z: Array, also: Any = None) -> CertificateLike:
         """Certificate of any z, cheap at the z of the last `value_and_grad`; `also` is a known feasible point."""
+
+    @property
+    def sizes(self) -> Array:
+        """How much each learning point asks for."""
+
+    def subsampled(self, rows: IntArray) -> Any:
+        """The same problem with some of the learning points only."""
+
+    def extended(self, z: Array, rows: IntArray, small: Any) -> Array:
+        """Variables of this problem from those of `small`, its restriction to `rows`."""
 
     def relaxed(self, factor: float) -> DualProblem:
         """The same problem with a larger Frobenius penalty: easier, with similar multipliers."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from sosbands._types import Array
+from sosbands._types import Array, IntArray
 from sosbands.solvers.lbfgs import solve_lbfgs
 from sosbands.solvers.newton import solve_newton
 from sosbands.solvers.protocol import Bases, DualProblem, Problem, SolverResult, Status
@@ -26,6 +26,7 @@ SOLVERS: dict[str, Solver] = {
 STIFF = 100.0  # stiffness from which a cold start goes through relaxed problems
 RELAXATION = 10.0
 LOOSE = 1e-2  # gap at which the next relaxation is taken
+MANY_ROWS, SAMPLE_ROWS, EXTREME_ROWS = 20_000, 4_000, 1_000  # a cold start above the first uses a sample of points
 DIRECT = 150  # features up to which Newton's method on the whole problem beats growing subspaces,
 DIRECT_STIFF = 400  # and where the problem is stiff, so that every new direction upsets the others
 
@@ -97,19 +98,27 @@ def check_solver(solver: str) -> None:
 
 
 def _continued(run: Solver, part: DualProblem, z: Array, tol: float, max_iterations: int) -> SolverResult:
-    """Run a solver, from zero through easier problems if needed.
+    """Run a solver, from zero through easier problems where that helps.
 
-    Where the linear penalties dominate, the dual is nearly a semidefinite program with its kinks: then problems with
-    a larger and decreasing Frobenius penalty lead to it.
+    With very many points, the same problem on some of them comes first. Where the linear penalties dominate, the dual
+    is nearly a semidefinite program with its kinks, and problems with a larger and decreasing Frobenius penalty lead
+    to it.
     """
-    stiffness = max(term.stiffness for term in part.terms)
-    factor = 1.0 if z.any() or run is solve_lbfgs else stiffness / STIFF
-    before: list[SolverResult] = []
     clock = perf_counter()
-    while factor > 1:
-        before.append(run(part.relaxed(factor), z, LOOSE, max_iterations))
-        z = before[-1].variables
-        factor /= RELAXATION
+    before: list[SolverResult] = []
+    if not z.any() and run is not solve_lbfgs:
+        if len(part.sizes) > MANY_ROWS:
+            rows = _telling_rows(part.sizes)
+            small = part.subsampled(rows)
+            before.append(_continued(run, small, np.zeros(small.n_variables), LOOSE, max_iterations))
+            z = part.extended(before[-1].variables, rows, small)
+            run = _with_bases(run, before[-1].bases)
+        else:
+            factor = max(term.stiffness for term in part.terms) / STIFF
+            while factor > 1:
+                before.append(run(part.relaxed(factor), z, LOOSE, max_iterations))
+                z = before[-1].variables
+                factor /= RELAXATION
     result = run(part, z, tol, max_iterations)
     return replace(
         result,
@@ -117,6 +126,17 @@ def _continued(run: Solver, part: DualProblem, z: Array, tol: float, max_iterati
         decompositions=result.decompositions + sum(each.decompositions for each in before),
         seconds=perf_counter() - clock,
     )
+
+
+def _telling_rows(sizes: Array) -> IntArray:
+    """A sample of the points, and those that ask for most."""
+    sample = np.random.default_rng(0).choice(len(sizes), SAMPLE_ROWS, replace=False)
+    largest = np.argpartition(sizes, -EXTREME_ROWS)[-EXTREME_ROWS:]
+    return np.union1d(sample, largest)
+
+
+def _with_bases(run: Solver, bases: tuple[Bases, ...]) -> Solver:
+    return partial(solve_subspace, known=bases[0]) if bases else run
 
 
 def _matching(parts: Sequence[DualProblem], bases: Sequence[Bases]) -> list[Bases]:
