@@ -9,7 +9,7 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
-.PHONY: help install demo test lint format type bench clean
+.PHONY: help install demo test lint format type bench evidence clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -39,8 +39,11 @@ format: $(STAMP)  ## apply the formatting
 type: $(STAMP)  ## static types, strict
 	$(BIN)/mypy
 
-bench: $(STAMP)  ## the paper's recipe and our solvers side by side
-	$(BIN)/python benchmarks/recipe_vs_lbfgs.py
+bench: $(STAMP)  ## the solvers against the paper's recipe, paths, large n (half an hour; QUICK=1 under a minute)
+	$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick)
+
+evidence: $(STAMP)  ## long statistical and numerical runs; each continues where it stopped
+	$(BIN)/python benchmarks/random_problems.py --count 500 --jobs 2
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sosbands.exceptions import NotCertifiedWarning, ZeroResidualsWarning
-from sosbands.prepare import PreparedBands, penalty_scale, prepare
-from sosbands.scaling import Penalties, PenaltyScale, read_penalties
+from sosbands.prepare import penalty_scale, prepare
+from sosbands.scaling import PenaltyScale, read_penalties
 from sosbands.solution import BandSolution, zero_solution
 from sosbands.solvers import Status, check_solver, solve, solve_path
 
@@ -123,17 +123,13 @@ def learn_band_path(
     if not wanted:
         return iter(())
     options = {"kernel": kernel, "lengthscale": lengthscale, "rank": rank, "tol": tol, "normalize": normalize}
-    return _path(prepare(X, residuals, penalties=wanted[0], **options), wanted, solver, tol)
-
-
-def _path(setup: PreparedBands, wanted: list[Penalties], solver: str, tol: float) -> Iterator[BandSolution]:
-    if setup.is_zero:
-        warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=3)
-        yield from (zero_solution(setup.lower, setup.upper) for _ in wanted)
-        return
-    problems = [setup.problem(penalties) for penalties in wanted]
-    for problem, result in zip(problems, solve_path(problems, tol=tol, solver=solver), strict=True):
-        yield _certified(setup.solution(problem, result), tol)
+    prepared = prepare(X, residuals, penalties=wanted[0], **options)
+    if prepared.is_zero:
+        warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=2)
+        return iter([zero_solution(prepared.lower, prepared.upper) for _ in wanted])
+    problems = [prepared.problem(penalties) for penalties in wanted]
+    results = solve_path(problems, tol=tol, solver=solver)
+    return (_certified(prepared.solution(*pair), tol) for pair in zip(problems, results, strict=True))
 
 
 def _certified(solution: BandSolution, tol: float) -> BandSolution:

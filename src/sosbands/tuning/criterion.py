@@ -10,11 +10,34 @@ from typing import Any
 import numpy as np
 
 from sosbands._types import AnyArray, Array
-from sosbands.bands import PenaltyScale, learn_band_path
+from sosbands.bands import PenaltyScale, learn_band_path, penalty_scale
+from sosbands.conformal import conformal_quantile
 from sosbands.exceptions import LowRankWarning, NotCertifiedWarning
 from sosbands.stats import distance_correlation, hsic
 
-CRITERIA: dict[str, Callable[[Array, Array], float]] = {"hsic": hsic, "dcor": distance_correlation}
+SCORE_LEVEL = 0.8  # lower than most users' level: the score of rarer misses is too noisy to choose by
+
+
+def minus_interval_score(widths: Array, residuals: Array) -> float:
+    """Minus the interval score of the held-out bands, widened by their own conformal quantile.
+
+    With score ``S = R - W/2`` and its quantile q at level 0.8 the intervals have width ``W + 2 q`` and are missed by
+    ``S - q``. The interval score is smallest in the mean for the true conditional quantiles, so that it looks for the
+    bands themselves, where HSIC looks for dependence and also rewards wide bands.
+    """
+    S = residuals - widths / 2
+    q = conformal_quantile(S, SCORE_LEVEL)
+    if not np.isfinite(q):
+        q = float(S.max())  # a handful of points: the widest finite band stands in
+    missed = np.maximum(S - q, 0.0).mean()
+    return -float(np.maximum(widths + 2 * q, 0.0).mean() + 2 / (1 - SCORE_LEVEL) * missed)
+
+
+CRITERIA: dict[str, Callable[[Array, Array], float]] = {
+    "hsic": hsic,
+    "dcor": distance_correlation,
+    "interval-score": minus_interval_score,
+}
 # While searching, features and gap are coarse: the criterion is a noisy statistic of the bands.
 SEARCH_RANK = 120
 SEARCH_TOL = 1e-3
@@ -117,8 +140,6 @@ def pool(
 
 def penalty_units(points: Array, r: Array, kernel: Any, normalize: bool, scale: PenaltyScale | None) -> Any:
     """The `normalize` argument of every solve: one scale for all folds and candidates."""
-    from sosbands.bands import penalty_scale
-
     if not normalize:
         return False
     return penalty_scale(points, r, kernel) if scale is None else scale

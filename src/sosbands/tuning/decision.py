@@ -36,7 +36,8 @@ class Rules:
 
     Attributes
     ----------
-    criterion : {"hsic", "dcor"}
+    criterion : {"hsic", "dcor", "interval-score"}
+        HSIC is the paper's, which also rewards wide bands; the other two are ours.
     symmetry_test : {"auto", "kruskal-wallis", "sign-flip", "bootstrap", None}
     level : float
     independence : {"max-statistic", "naive", None}
