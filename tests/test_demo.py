@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -81,10 +82,23 @@ def test_the_three_panels_share_their_y_axis(demo, learnt):
     assert all(axes.get_title() for axes in figure.axes)
 
 
-def test_code_of_the_readme_runs_as_printed(capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+def readme_code():
+    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_estimator_of_the_readme_runs_as_printed(capsys):
     names = {}
-    exec(compile(code, "README.md", "exec"), names)
+    exec(compile(readme_code()[0], "README.md", "exec"), names)
+    assert "Calibrated on 221 rows: at least 90% of new rows" in capsys.readouterr().out
+    intervals, y = names["intervals"], names["y"][:5]
+    assert intervals.shape == (5, 2)
+    assert np.count_nonzero((intervals[:, 0] <= y) & (y <= intervals[:, 1])) >= 4
+
+
+def test_the_bands_of_the_readme_run_as_printed(capsys):
+    assert len(readme_code()) == 2
+    names = {}
+    exec(compile(readme_code()[1], "README.md", "exec"), names)
     assert capsys.readouterr().out.startswith("BandSolution(converged: certified relative gap")
     bands, residuals = names["bands"], names["residuals"]
     assert bands.gap <= 1e-4

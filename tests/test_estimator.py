@@ -605,3 +605,38 @@ def test_a_pipeline_as_point_model():
     learn = model.learning_rows_
     direct = make_pipeline(PolynomialFeatures(3), LinearRegression()).fit(X[learn], Y[learn])
     assert np.array_equal(model.predict(X_NEW), direct.predict(X_NEW))
+
+
+def test_boosting_takes_the_frame_as_it_is():
+    """Categories by dtype and gaps reach the point model untouched; the kernel gets numbers."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    frame, y = mixed_table(200, 2)
+    frame = frame.astype({"kind": "category", "place": "category"})
+    booster = HistGradientBoostingRegressor(max_iter=20, categorical_features="from_dtype", random_state=0)
+    model = SoSBandRegressor(booster, preprocessor=mixed_preprocessor(), random_state=0, tol=1e-2).fit(frame, y)
+    learn = model.learning_rows_
+    direct = clone(booster).fit(frame.iloc[learn], y[learn])
+    assert direct.is_categorical_.tolist() == [False, True, True]
+    assert np.array_equal(model.predict(frame), direct.predict(frame))
+
+
+@pytest.mark.parametrize("frame", [pandas_frame, polars_frame])
+def test_blocks_of_data_frames(frame, monkeypatch):
+    model = fast(preprocessor=StandardScaler()).fit(frame(X), Y)
+    ends = model.predict_interval(frame(X_NEW))
+    monkeypatch.setattr("sosbands.learning_data.BLOCK_ROWS", 7)
+    np.testing.assert_allclose(model.predict_interval(frame(X_NEW)), ends, rtol=1e-12)
+
+
+def test_sparse_rows_and_sparse_features():
+    from scipy.sparse import csr_array
+    from sklearn.preprocessing import MaxAbsScaler
+
+    words = csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
+    model = fast(Ridge(), preprocessor=MaxAbsScaler()).fit(words, Y)
+    dense = fast(Ridge(), preprocessor=MaxAbsScaler(), tol=1e-2).fit(words.toarray(), Y)
+    np.testing.assert_allclose(model.predict(words), dense.predict(words.toarray()), rtol=1e-6)
+    assert model.predict_interval(words).shape == (N, 2)
+    with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
+        fast().fit(words, Y)

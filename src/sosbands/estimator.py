@@ -112,6 +112,10 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
     certificate_ : dict
         dual_value, primal_value, gap, violation, status, iterations, decompositions, seconds, n_features,
         trace_left_out.
+    residual_rms_, mean_lower_, mean_upper_ : float
+        Root mean square of the residuals, and mean of each band over the learning rows before calibration.
+    model_sees_points_ : bool
+        Whether the point model was fitted to what the preprocessor gives instead of X.
     active_lower_, active_upper_ : ndarray of int
         Rows given to `fit` that shape each band.
     learning_rows_, calibration_rows_ : ndarray of int

@@ -76,6 +76,6 @@ def interval_scorer(confidence_level: float | None = None) -> IntervalScorer:
     -------
     IntervalScorer
         ``scorer(estimator, X, y)`` is minus the mean interval score of ``estimator.predict_interval(X, level)``.
-        Infinite intervals give -inf, which a search ranks last.
+        Infinite intervals give -inf, which a search ranks last. Of a pipeline the last step predicts the intervals.
     """
     return IntervalScorer(None if confidence_level is None else read_level(confidence_level))
