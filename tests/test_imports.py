@@ -33,7 +33,7 @@ ALLOWED = {
     "solution": {"kernels", "problems", "scaling", "solvers", "sos"},
     "prepare": {"kernels", "problems", "scaling", "solution", "solvers"},
     "bands": {"prepare", "scaling", "solution", "solvers"},
-    "tuning": {"bands", "kernels", "stats"},  # kernels: lengthscales are searched around the median
+    "tuning": {"bands", "conformal", "kernels", "stats"},  # kernels: lengthscales are searched around the median
     "learning_data": {"point_models"},
     "parameters": {"kernels", "scaling", "solvers"},
     "summary": {"conformal"},
