@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sosbands import learn_band_path, learn_bands
+from sosbands.bands import learn_band_grid
 from sosbands.exceptions import SymmetricLimitError, ZeroResidualsWarning
 from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.problems import (
@@ -278,3 +279,19 @@ def test_path_of_zero_residuals():
         assert bands.gap == 0
         assert bands.primal_value == bands.dual_value == 0
         assert not bands.upper(points()).any()
+
+
+@pytest.mark.parametrize("kind", ["training", "operator"])
+def test_a_grid_of_lengthscales_and_penalties_equals_cold_solves(kind):
+    rng = np.random.default_rng(3)
+    X, r = rng.uniform(-1, 1, (40, 2)), rng.gumbel(size=40)
+    lengthscales, penalties = [0.3, 0.6, 1.2], [0.0, 0.5, np.inf]
+    options = {"symmetry_kind": kind, "tol": 1e-6}
+    seen = {}
+    for i, j, solution in learn_band_grid(X, r, lengthscales, penalties, **options):
+        seen[i, j] = solution
+        cold = learn_bands(X, r, lengthscale=lengthscales[i], symmetry_penalty=penalties[j], **options)
+        assert solution.gap <= 1e-6
+        assert solution.dual_value == pytest.approx(cold.dual_value, rel=2e-6)
+        assert solution.lower.features.kernel.lengthscale == (lengthscales[i],)
+    assert list(seen) == [(0, 0), (0, 1), (0, 2), (1, 2), (1, 1), (1, 0), (2, 0), (2, 1), (2, 2)]

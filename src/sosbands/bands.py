@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sosbands.exceptions import NotCertifiedWarning, ZeroResidualsWarning
@@ -12,7 +12,7 @@ from sosbands.scaling import PenaltyScale, read_penalties
 from sosbands.solution import BandSolution, zero_solution
 from sosbands.solvers import Status, check_solver, solve, solve_path
 
-__all__ = ["PenaltyScale", "learn_band_path", "learn_bands", "penalty_scale"]
+__all__ = ["PenaltyScale", "learn_band_grid", "learn_band_path", "learn_bands", "penalty_scale"]
 
 
 def learn_bands(
@@ -116,20 +116,67 @@ def learn_band_path(
     See :func:`learn_bands` for the parameters. Solutions are yielded as they are found.
     """
     check_solver(solver)
+    penalties = list(symmetry_penalties)
+    if not penalties:
+        return iter(())
+    grid = learn_band_grid(
+        X,
+        residuals,
+        [lengthscale],
+        penalties,
+        kernel=kernel,
+        width_penalty=width_penalty,
+        trace_penalty=trace_penalty,
+        frobenius_penalty=frobenius_penalty,
+        symmetry_kind=symmetry_kind,
+        rank=rank,
+        solver=solver,
+        tol=tol,
+        normalize=normalize,
+    )
+    return (solution for _, _, solution in grid)
+
+
+def learn_band_grid(
+    X: Any,
+    residuals: Any,
+    lengthscales: Sequence[Any],
+    symmetry_penalties: Sequence[Any],
+    *,
+    kernel: Any = "matern52",
+    width_penalty: float = 10.0,
+    trace_penalty: float = 1.0,
+    frobenius_penalty: float = 1.0,
+    symmetry_kind: str = "training",
+    rank: Any = "auto",
+    solver: str = "auto",
+    tol: float = 1e-4,
+    normalize: bool | PenaltyScale = False,
+) -> Iterator[tuple[int, int, BandSolution]]:
+    """Learn the bands for every pair of a lengthscale and a symmetry penalty, each solve started from the last.
+
+    Penalties are run through upwards and downwards in turn, so that neighbours follow one another. Yields the positions
+    of lengthscale and penalty with each solution. See :func:`learn_bands` for the parameters.
+    """
+    check_solver(solver)
     wanted = [
         read_penalties(width_penalty, trace_penalty, frobenius_penalty, penalty, symmetry_kind)
         for penalty in symmetry_penalties
     ]
-    if not wanted:
-        return iter(())
-    options = {"kernel": kernel, "lengthscale": lengthscale, "rank": rank, "tol": tol, "normalize": normalize}
-    prepared = prepare(X, residuals, penalties=wanted[0], **options)
-    if prepared.is_zero:
-        warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=2)
-        return iter([zero_solution(prepared.lower, prepared.upper) for _ in wanted])
-    problems = [prepared.problem(penalties) for penalties in wanted]
+    options = {"kernel": kernel, "rank": rank, "tol": tol, "normalize": normalize}
+    setups = [prepare(X, residuals, lengthscale=ell, penalties=wanted[0], **options) for ell in lengthscales]
+    order = [
+        (i, j) for i in range(len(setups)) for j in (range(len(wanted)) if i % 2 == 0 else reversed(range(len(wanted))))
+    ]
+    if setups and setups[0].is_zero:
+        warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=3)
+        return ((i, j, zero_solution(setups[i].lower, setups[i].upper)) for i, j in order)
+    problems = [setups[i].problem(wanted[j]) for i, j in order]
     results = solve_path(problems, tol=tol, solver=solver)
-    return (_certified(prepared.solution(*pair), tol) for pair in zip(problems, results, strict=True))
+    return (
+        (i, j, _certified(setups[i].solution(problem, result), tol))
+        for (i, j), problem, result in zip(order, problems, results, strict=True)
+    )
 
 
 def _certified(solution: BandSolution, tol: float) -> BandSolution:

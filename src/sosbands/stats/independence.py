@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sosbands._types import Array, IntArray
+from sosbands.stats.hsic import _is_constant as is_constant
 
 GRID = 24
 
@@ -60,22 +61,25 @@ def independence_test(
         every candidate at once, so that the choice of the best candidate is part of the null. A number tests that
         candidate alone, as if it had been fixed beforehand.
     scale_free : bool
-        Divide each candidate's statistic by those of its width and residual with themselves (distance correlation).
+        Divide each candidate's statistic by the root of those of its width and of its residual with themselves, which
+        makes it a squared distance correlation.
     n_permutations : int
     random_state : int, Generator or None
 
     Returns
     -------
     TestResult
+        p = 1 if all widths, or all residuals, are constant.
     """
-    if len(widths) != len(residuals) or not len(widths):
-        raise ValueError(f"widths and residuals have {len(widths)} and {len(residuals)} candidates: expected as many")
-    chosen = range(len(widths)) if selected is None else [selected]
-    halves = [(indicators(widths[c]), indicators(residuals[c])) for c in chosen]
+    pairs = _read_pairs(widths, residuals)
+    if selected is not None and not 0 <= selected < len(pairs):
+        raise ValueError(f"selected={selected!r}: expected the position of one of {len(pairs)} candidates")
+    chosen = pairs if selected is None else [pairs[selected]]
+    halves = [(indicators(W), indicators(R)) for W, R in chosen]
     units = [_unit(x, y) if scale_free else 1.0 for x, y in halves]
     observed = max(_statistic(x, y) / unit for (x, y), unit in zip(halves, units, strict=True))
     rng = np.random.default_rng(random_state)
-    n = len(halves[0][0])
+    n = len(pairs[0][0])
     exceed = 0
     for _ in range(n_permutations):
         order: IntArray = rng.permutation(n)
@@ -86,11 +90,26 @@ def independence_test(
     return TestResult(float(observed), p_value, n_permutations, name)
 
 
+def _read_pairs(widths: Sequence[ArrayLike], residuals: Sequence[ArrayLike]) -> list[tuple[Array, Array]]:
+    """One pair of arrays per candidate, all of one length and finite."""
+    if len(widths) != len(residuals) or not len(widths):
+        raise ValueError(f"widths and residuals have {len(widths)} and {len(residuals)} candidates: expected as many")
+    pairs = [(np.asarray(W, float), np.asarray(R, float)) for W, R in zip(widths, residuals, strict=True)]
+    shape = (pairs[0][0].size,)
+    for candidate, pair in enumerate(pairs):
+        for name, values in zip(("widths", "residuals"), pair, strict=True):
+            if values.shape != shape or not shape[0]:
+                raise ValueError(f"{name}[{candidate}] has shape {values.shape}: expected (n,), the same n for all")
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name}[{candidate}] holds NaN or infinite entries: expected finite numbers")
+    return pairs
+
+
 def indicators(values: ArrayLike, grid: int = GRID) -> Array:
     """Centred indicators ``1[x_i <= u_k]`` times the root of the k-th interval's length, shape (n, at most `grid`)."""
     x = np.asarray(values, dtype=float)
     ordered = np.sort(x)
-    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(x) < 1e-6 * np.mean(np.abs(x)):
+    if len(x) < 2 or is_constant(x):
         return np.zeros((len(x), 1))  # a constant, up to rounding
     edges = np.unique(np.linspace(0, len(x) - 1, min(grid, len(x) - 1) + 1).round().astype(int))
     # the middle order statistic of an interval of several stands for all of it

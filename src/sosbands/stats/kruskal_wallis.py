@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from sosbands._types import Array
@@ -10,13 +11,13 @@ from sosbands.stats.independence import TestResult
 
 
 def kruskal_wallis_test(
-    groups: Array, *, n_permutations: int = 2000, random_state: int | np.random.Generator | None = None
+    groups: ArrayLike, *, n_permutations: int = 2000, random_state: int | np.random.Generator | None = None
 ) -> TestResult:
     """Test whether replicates of equally many values per group come from one distribution.
 
     Parameters
     ----------
-    groups : ndarray of shape (n_groups, n_replicates)
+    groups : array-like of shape (n_groups, n_replicates)
         The paper's groups are the symmetry penalties, the values replicates of the criterion. Replicates that share
         data are not exchangeable between groups: the level then is not what it says.
     n_permutations : int
@@ -30,6 +31,8 @@ def kruskal_wallis_test(
     values = np.asarray(groups, dtype=float)
     if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] < 1:
         raise ValueError(f"groups has shape {values.shape}: expected at least two groups of replicates")
+    if not np.isfinite(values).all():
+        raise ValueError("groups holds NaN or infinite entries: expected finite numbers")
     n_groups, n_replicates = values.shape
     ranks = rankdata(values.ravel())
     n = ranks.size

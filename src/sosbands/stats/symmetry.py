@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ MAX_ROWS = 1500  # of more residuals a random sample is tested: the statistic is
 
 
 def sign_flip_test(
-    X: Array,
+    X: ArrayLike,
     residuals: ArrayLike,
     lengthscale: float,
     *,
@@ -31,37 +31,54 @@ def sign_flip_test(
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
+    X : array-like of shape (n, d)
         What the kernel sees.
     residuals : array-like of shape (n,)
     lengthscale : float
-        Of the Gaussian kernel k that compares places.
+        Of the Gaussian kernel k that compares places; inf takes all places as one.
     n_flips : int
     random_state : int, Generator or None
+
+    Returns
+    -------
+    TestResult
+        p = 1 if no two residuals can be compared: all but one are zero, or there is only one.
     """
     rng = np.random.default_rng(random_state)
-    r = np.asarray(residuals, dtype=float)
+    points, r = _read_points(X, residuals)
+    if not lengthscale > 0:
+        raise ValueError(f"lengthscale={lengthscale!r}: expected a number > 0")
     if len(r) > MAX_ROWS:
         rows = rng.choice(len(r), MAX_ROWS, replace=False)
-        X, r = X[rows], r[rows]
+        points, r = points[rows], r[rows]
     size = np.abs(r)
     unit = np.median(size[size > 0]) if size.any() else 1.0
     a = size / unit
-    places = np.exp(-0.5 * cdist(X, X, "sqeuclidean") / lengthscale**2)
+    places = np.exp(-0.5 * np.square(cdist(points, points) / lengthscale))
     M = places * (np.exp(-np.abs(a[:, None] - a[None, :])) - np.exp(-(a[:, None] + a[None, :])))
     np.fill_diagonal(M, 0.0)  # the diagonal does not depend on the signs
     signs = np.sign(r)
     observed = float(signs @ M @ signs)
     flips = rng.choice([-1.0, 1.0], size=(n_flips, len(r)))
     null = np.einsum("bi,bi->b", flips @ M, flips)
-    exceed = int(np.count_nonzero(null >= observed - 1e-12 * abs(observed)))
+    # the same signs summed in another order must count as a tie, also where T itself nearly cancels
+    exceed = int(np.count_nonzero(null >= observed - 1e-12 * np.abs(M).sum()))
     p_value = 1.0 if not M.any() else (1 + exceed) / (1 + n_flips)
     return TestResult(observed, p_value, n_flips, "sign-flip")
 
 
+def _read_points(X: ArrayLike, residuals: ArrayLike) -> tuple[Array, Array]:
+    points, r = np.asarray(X, dtype=float), np.asarray(residuals, dtype=float)
+    if points.ndim != 2 or r.shape != (len(points),) or not len(r):
+        raise ValueError(f"X and residuals have shapes {points.shape} and {r.shape}: expected (n, d) and (n,), n >= 1")
+    if not (np.isfinite(points).all() and np.isfinite(r).all()):
+        raise ValueError("X or residuals hold NaN or infinite entries: expected finite numbers")
+    return points, r
+
+
 def bootstrap_test(
     criterion: Callable[[Array, Array], float],
-    pairs: list[tuple[Array, Array]],
+    pairs: Sequence[tuple[Array, Array]],
     reference: int,
     *,
     n_bootstraps: int = 199,
@@ -76,11 +93,20 @@ def bootstrap_test(
     ----------
     criterion : callable
         ``criterion(widths, residuals) -> float``.
-    pairs : list of pairs of ndarray of shape (n,)
+    pairs : sequence of pairs of ndarray of shape (n,)
         Pooled widths and residuals of each candidate.
     reference : int
         Position of the candidate to be improved on.
+    n_bootstraps : int
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    TestResult
+        With the largest gain over the reference as statistic; p = 1 if the reference itself is the best.
     """
+    if not 0 <= reference < len(pairs):
+        raise ValueError(f"reference={reference!r}: expected the position of one of {len(pairs)} candidates")
     rng = np.random.default_rng(random_state)
     n = len(pairs[0][0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from sosbands._types import AnyArray, Array
 from sosbands.bands import PenaltyScale, learn_band_path, penalty_scale
 from sosbands.conformal import conformal_quantile
-from sosbands.exceptions import LowRankWarning, NotCertifiedWarning
+from sosbands.exceptions import InfeasibleProblemError, LowRankWarning, NotCertifiedWarning, ZeroResidualsWarning
 from sosbands.stats import distance_correlation, hsic
 
 SCORE_LEVEL = 0.8  # lower than most users' level: the score of rarer misses is too noisy to choose by
@@ -21,16 +22,21 @@ SCORE_LEVEL = 0.8  # lower than most users' level: the score of rarer misses is 
 def minus_interval_score(widths: Array, residuals: Array) -> float:
     """Minus the interval score of the held-out bands, widened by their own conformal quantile.
 
-    With score ``S = R - W/2`` and its quantile q at level 0.8 the intervals have width ``W + 2 q`` and are missed by
-    ``S - q``. The interval score is smallest in the mean for the true conditional quantiles, so that it looks for the
-    bands themselves, where HSIC looks for dependence and also rewards wide bands.
+    With score ``S = R - W/2`` and its quantile q at level 0.8 the intervals have the half width ``h = (W/2 + q)_+``
+    (where the ends would cross, the midpoint stands for the interval) and are missed by ``(R - h)_+``::
+
+        -mean(2 h + 2/(1 - 0.8) (R - h)_+)
+
+    The interval score is smallest in the mean for the true conditional quantiles, so that it looks for the bands
+    themselves, where HSIC looks for dependence and also rewards wide bands.
     """
     S = residuals - widths / 2
     q = conformal_quantile(S, SCORE_LEVEL)
     if not np.isfinite(q):
         q = float(S.max())  # a handful of points: the widest finite band stands in
-    missed = np.maximum(S - q, 0.0).mean()
-    return -float(np.maximum(widths + 2 * q, 0.0).mean() + 2 / (1 - SCORE_LEVEL) * missed)
+    half = np.maximum(widths / 2 + q, 0.0)
+    missed = np.maximum(residuals - half, 0.0)
+    return -float(np.mean(2 * half + 2 / (1 - SCORE_LEVEL) * missed))
 
 
 CRITERIA: dict[str, Callable[[Array, Array], float]] = {
@@ -43,6 +49,35 @@ SEARCH_RANK = 120
 SEARCH_TOL = 1e-3
 
 
+class _Quiet:
+    """Hides the warnings of coarse solves; may be entered by many threads at once, which `catch_warnings` may not.
+
+    The first to come in sets the filters, the last to leave restores them.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.inside = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                self.filters = warnings.catch_warnings()
+                self.filters.__enter__()
+                # counted in the report; coarse on purpose; bands of no width are a result like any other
+                for category in (NotCertifiedWarning, LowRankWarning, ZeroResidualsWarning):
+                    warnings.simplefilter("ignore", category)
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.filters.__exit__(None, None, None)
+
+
+QUIET = _Quiet()
+
+
 @dataclass(frozen=True, eq=False)
 class TuningData:
     """What every candidate is evaluated on.
@@ -50,7 +85,7 @@ class TuningData:
     Attributes
     ----------
     points : ndarray of shape (n, d)
-        What the kernel sees.
+        What the kernel sees; the kernel matrix (n, n) if it is precomputed.
     r : ndarray of shape (n,)
         Residuals.
     folds : tuple of ndarray of int
@@ -64,6 +99,12 @@ class TuningData:
     folds: tuple[AnyArray, ...]
     options: dict[str, Any]
 
+    def rows(self, rows: AnyArray, against: AnyArray) -> AnyArray:
+        """What learning and prediction see of some rows, if the learning rows are those of `against`."""
+        if isinstance(self.options["kernel"], str) and self.options["kernel"] == "precomputed":
+            return self.points[np.ix_(rows, against)]
+        return self.points[rows]
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -72,7 +113,7 @@ class Evaluation:
     Attributes
     ----------
     lengthscale : float, array or dict
-    symmetry_penalty : float
+    symmetry_penalty : float or pair
     widths : ndarray of shape (n,)
         ``W = f_lo + f_up`` at each point, from the fold that held it out.
     residuals : ndarray of shape (n,)
@@ -102,22 +143,13 @@ def fold_bands(data: TuningData, fold: int, lengthscale: Any, penalties: Sequenc
     """
     held = data.folds[fold]
     others = np.setdiff1d(np.arange(len(data.r)), held)
-    rank = min(SEARCH_RANK, len(others))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotCertifiedWarning)  # counted in the report
-        warnings.simplefilter("ignore", LowRankWarning)  # coarse on purpose
-        path = list(
-            learn_band_path(
-                data.points[others],
-                data.r[others],
-                penalties,
-                lengthscale=lengthscale,
-                rank=rank,
-                tol=SEARCH_TOL,
-                **data.options,
-            )
-        )
-    new = data.points[held]
+    points, r, new = data.rows(others, others), data.r[others], data.rows(held, others)
+    options = {"lengthscale": lengthscale, "tol": SEARCH_TOL, **data.options}
+    with QUIET:
+        try:
+            path = list(learn_band_path(points, r, penalties, rank=min(SEARCH_RANK, len(others)), **options))
+        except InfeasibleProblemError:  # coarse features may vanish at a far point
+            path = list(learn_band_path(points, r, penalties, **options))
     lower = np.stack([bands.lower(new) for bands in path])
     upper = np.stack([bands.upper(new) for bands in path])
     return lower, upper, np.array([float(bands.gap <= SEARCH_TOL) for bands in path])

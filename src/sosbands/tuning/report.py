@@ -14,21 +14,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TuningReport:
-    """The result of tuning.
+    """The result of tuning; printed, it gives the decision and the reasons.
 
     Attributes
     ----------
     evaluations : tuple of dict
-        One row per candidate: lengthscale, symmetry_penalty, criterion, uncertified.
+        One row per candidate: lengthscale, symmetry_penalty, criterion (the larger the better) and uncertified (folds
+        whose coarse solve missed its tolerance).
     criterion : str
     independence : TestResult or None
         Do residuals depend on the widths at all? None if the lengthscale was given.
     symmetry : TestResult or None
-        Is there a reason for asymmetric bands? None if the penalty was given or no test was asked for.
+        Is there a reason for asymmetric bands? None if the penalty was given, no test was asked for, or bands of
+        constant width were chosen.
     replicates : ndarray of shape (n_penalties, n_replicates) or None
         Replicates of the criterion for the Kruskal-Wallis rule.
     lengthscale, symmetry_penalty
-        Decided.
+        Decided, as `learn_bands` takes them.
     homoscedastic : bool
         Bands of constant width were chosen.
     sentence : str
@@ -66,5 +68,6 @@ class TuningReport:
         lines.append(
             f"  search       {len(self.evaluations)} candidates by {self.criterion}, {self.seconds:.2g} s"
             + (f", {missed} coarse solves uncertified" if missed else "")
+            + (", interrupted" if self.interrupted else "")
         )
         return "\n".join(lines)

@@ -7,26 +7,25 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from scipy.optimize import Bounds, minimize
 from sklearn.model_selection import KFold
 
-from sosbands._types import Array
+from sosbands._types import AnyArray, Array
 from sosbands.bands import PenaltyScale
 from sosbands.kernels import median_lengthscale
 from sosbands.tuning.criterion import Evaluation, TuningData, fold_bands, penalty_units, pool
-from sosbands.tuning.decision import Rules, decide
+from sosbands.tuning.decision import Decision, Rules, decide, is_symmetric
 from sosbands.tuning.report import TuningReport
 
 PENALTIES = (0.0, 1.0, 10.0, 100.0, 1000.0, np.inf)  # of normalised problems
 FACTORS = tuple(np.geomspace(0.1, 3.2, 6))  # of the median lengthscale
 MODES = ("common", "per-side", "per-side-and-feature")
-REFINEMENTS = {"common": 6, "per-side": 14, "per-side-and-feature": 30}  # evaluations of the local search
 
 
 def tune(
-    points: Array,
-    residuals: Array,
+    points: Any,
+    residuals: Any,
     *,
     kernel: Any = "matern52",
     lengthscale: Any = "auto",
@@ -46,14 +45,16 @@ def tune(
 
     Parameters
     ----------
-    points : ndarray of shape (n, d)
-        What the kernel sees.
-    residuals : ndarray of shape (n,)
+    points : array-like of shape (n, d)
+        What the kernel sees; the kernel matrix (n, n) if it is precomputed.
+    residuals : array-like of shape (n,)
         Of the point model on the learning rows.
     kernel : str or kernel object
-        A kernel object has no lengthscale to search for.
+        A kernel object, a function and "precomputed" have no lengthscale to search for.
     lengthscale, symmetry_penalty
-        "auto", or fixed while the other is searched for.
+        "auto", or fixed while the other is searched for: as in `learn_bands`.
+    symmetry_kind : {"training", "operator"}
+        The operator kind has one lengthscale for both sides in every mode.
     mode : {"common", "per-side", "per-side-and-feature"}
         What the local search moves: one lengthscale, one for each side, or one for each side and feature.
     scale : PenaltyScale, optional
@@ -70,33 +71,53 @@ def tune(
         1 prints a line per lengthscale.
     **penalties
         width_penalty, trace_penalty, frobenius_penalty.
+
+    Returns
+    -------
+    TuningReport
+        An interruption (Ctrl-C) during the search ends it: the decision then rests on what it had seen, unless it had
+        seen nothing yet.
     """
     clock = perf_counter()
     rules = rules or Rules()
-    folds = KFold(min(cv, len(residuals)), shuffle=True, random_state=random_state).split(points)
+    points, r = _read_data(points, residuals)
+    if mode not in MODES:
+        raise ValueError(f"mode={mode!r}: expected one of {list(MODES)}")
+    named = isinstance(kernel, str) and kernel != "precomputed"
+    searched = named and _is_auto("lengthscale", lengthscale, also="median")
+    lengthscales = _lengthscales(points, lengthscale, named, searched)
+    grid = _penalties(symmetry_penalty, lengthscales[0])
+    if not r.any():
+        return _no_residuals(rules, grid, perf_counter() - clock)
+    folds = KFold(min(cv, len(r)), shuffle=True, random_state=random_state).split(r)
     options = {
         "kernel": kernel,
         "symmetry_kind": symmetry_kind,
-        "normalize": penalty_units(points, residuals, kernel, normalize, scale),
+        "normalize": penalty_units(points, r, kernel, normalize, scale),
         **penalties,
     }
-    data = TuningData(points, residuals, tuple(held for _, held in folds), options)
+    data = TuningData(points, r, tuple(held for _, held in folds), options)
     search = _Search(data, rules.criterion, n_jobs, verbose)
-    searched = isinstance(lengthscale, str) and lengthscale == "auto" and isinstance(kernel, str)
-    grid = PENALTIES if isinstance(symmetry_penalty, str) else (symmetry_penalty,)
     interrupted = False
     try:
-        search.grid(_candidates(points, lengthscale, searched), grid)
+        search.grid(lengthscales, grid)
         if searched:
-            search.refine(points, mode)
+            search.refine(mode)
     except KeyboardInterrupt:
         if not search.evaluations:
             raise
         interrupted = True
         print("tuning interrupted: going on with the best found so far", flush=True)
     decision = decide(data, search.evaluations, rules, test_widths=searched)
+    rows = tuple(search.row(each) for each in search.evaluations)
+    return _report(decision, rules, rows, interrupted, perf_counter() - clock)
+
+
+def _report(
+    decision: Decision, rules: Rules, rows: tuple[dict[str, Any], ...], interrupted: bool, seconds: float
+) -> TuningReport:
     return TuningReport(
-        evaluations=tuple(search.row(each) for each in search.evaluations),
+        evaluations=rows,
         criterion=rules.criterion,
         independence=decision.independence,
         symmetry=decision.symmetry,
@@ -106,15 +127,49 @@ def tune(
         homoscedastic=decision.homoscedastic,
         sentence=decision.sentence,
         interrupted=interrupted,
-        seconds=perf_counter() - clock,
+        seconds=seconds,
     )
 
 
-def _candidates(points: Array, lengthscale: Any, searched: bool) -> list[Any]:
-    if searched:
-        median = median_lengthscale(points)
-        return [float(median * factor) for factor in FACTORS]
-    return ["median" if isinstance(lengthscale, str) else lengthscale]
+def _no_residuals(rules: Rules, grid: Sequence[Any], seconds: float) -> TuningReport:
+    penalty = grid[0] if len(grid) == 1 else np.inf
+    decision = Decision(np.inf, penalty, True, None, None, None, "All residuals are zero: bands of no width.")
+    return _report(decision, rules, (), False, seconds)
+
+
+def _read_data(points: Any, residuals: Any) -> tuple[AnyArray, Array]:
+    """Points as an array (a kernel function may compare anything) and finite residuals, one for each."""
+    places, r = np.asarray(points), np.asarray(residuals, dtype=float)
+    if places.ndim == 0 or r.shape != (len(places),) or len(r) < 2:
+        raise ValueError(f"points and residuals have shapes {places.shape} and {r.shape}: expected n >= 2 rows of each")
+    if not np.isfinite(r).all():
+        raise ValueError("residuals hold NaN or infinite entries: expected finite numbers")
+    return places, r
+
+
+def _is_auto(name: str, value: Any, also: str = "auto") -> bool:
+    if isinstance(value, str) and value not in ("auto", also):
+        raise ValueError(f"{name}={value!r}: expected 'auto' or what learn_bands takes")
+    return isinstance(value, str) and value == "auto"
+
+
+def _lengthscales(points: AnyArray, lengthscale: Any, named: bool, searched: bool) -> list[Any]:
+    """The grid, or the one given. The median is that of all points, not of each fold's."""
+    if isinstance(lengthscale, str):
+        if not named:
+            return ["median"]  # stands for: as the kernel has it
+        median = median_lengthscale(np.asarray(points, dtype=float))
+        return [float(median * factor) for factor in FACTORS] if searched else [median]
+    return [lengthscale]
+
+
+def _penalties(penalty: Any, lengthscale: Any) -> tuple[Any, ...]:
+    """The grid, or the one given. Sides with lengthscales of their own have no symmetric limit."""
+    if not _is_auto("symmetry_penalty", penalty):
+        return (tuple(penalty) if isinstance(penalty, list) else penalty,)
+    if isinstance(lengthscale, dict) and not np.array_equal(*lengthscale.values()):
+        return tuple(each for each in PENALTIES if not is_symmetric(each))
+    return PENALTIES
 
 
 class _Search:
@@ -122,7 +177,7 @@ class _Search:
 
     def __init__(self, data: TuningData, criterion: str, n_jobs: int | None, verbose: int) -> None:
         self.data, self.criterion, self.verbose = data, criterion, verbose
-        self.parallel = Parallel(n_jobs=n_jobs)
+        self.n_jobs, self.parallel = n_jobs, Parallel(n_jobs=n_jobs)
         self.evaluations: list[Evaluation] = []
 
     def row(self, each: Evaluation) -> dict[str, Any]:
@@ -138,35 +193,55 @@ class _Search:
         """All penalties at each lengthscale, every fold a task of its own."""
         folds = range(len(self.data.folds))
         tasks = (delayed(fold_bands)(self.data, f, ell, penalties) for ell in lengthscales for f in folds)
-        parts = self.parallel(tasks)
+        parts = list(self.parallel(tasks))
         found: list[Evaluation] = []
         for k, ell in enumerate(lengthscales):
-            found += pool(self.data, ell, penalties, parts[k * len(folds) : (k + 1) * len(folds)])
+            here = pool(self.data, ell, penalties, parts[k * len(folds) : (k + 1) * len(folds)])
+            self._say(here)
+            found += here
         self.evaluations += found
         return found
 
-    def grid(self, lengthscales: Sequence[Any], penalties: Sequence[Any]) -> None:
-        """Every lengthscale with a warm-started path of penalties."""
-        for ell in lengthscales:
-            found = self.evaluate([ell], penalties)
-            if self.verbose:
-                best = max(found, key=lambda each: each.value(self.criterion))
-                print(
-                    f"lengthscale {ell if isinstance(ell, str) else np.round(ell, 4)}: best {self.criterion} "
-                    f"{best.value(self.criterion):.4g} at symmetry penalty {best.symmetry_penalty}",
-                    flush=True,
-                )
+    def best(self, evaluations: Sequence[Evaluation]) -> Evaluation:
+        """The first of those with the largest criterion."""
+        return max(evaluations, key=lambda each: each.value(self.criterion))
 
-    def refine(self, points: Array, mode: str) -> None:
-        """Derivative-free ascent in log lengthscales from the best candidate, at its penalty."""
-        best = max(self.evaluations, key=lambda each: each.value(self.criterion))
-        sides = 1 if mode == "common" or np.isinf(best.symmetry_penalty) else 2
-        per_side = points.shape[1] if mode == "per-side-and-feature" else 1
+    def _say(self, found: Sequence[Evaluation]) -> None:
+        if self.verbose:
+            best = self.best(found)
+            print(
+                f"lengthscale {_words(best.lengthscale)}: best {self.criterion} {best.value(self.criterion):.4g} "
+                f"at symmetry penalty {best.symmetry_penalty}",
+                flush=True,
+            )
+
+    def grid(self, lengthscales: Sequence[Any], penalties: Sequence[Any]) -> None:
+        """Every lengthscale with a warm-started path of penalties, a few at a time so that all workers have some."""
+        jobs = effective_n_jobs(self.n_jobs)
+        step = 1 if jobs == 1 else max(2, -(-2 * jobs // len(self.data.folds)))
+        for start in range(0, len(lengthscales), step):
+            self.evaluate(lengthscales[start : start + step], penalties)
+
+    def refine(self, mode: str) -> None:
+        """Local search at the best penalty, and at the symmetric limit, which may be chosen in its place."""
+        best = self.best(self.evaluations)
+        limit = [each for each in self.evaluations if is_symmetric(each.symmetry_penalty)]
+        self._climb(best, mode)
+        if limit and not is_symmetric(best.symmetry_penalty):
+            self._climb(self.best(limit), mode)
+
+    def _climb(self, best: Evaluation, mode: str) -> None:
+        """Derivative-free ascent in log lengthscales from a candidate with one lengthscale, at its penalty."""
+        shared = is_symmetric(best.symmetry_penalty) or self.data.options["symmetry_kind"] == "operator"
+        sides = 1 if mode == "common" or shared else 2
+        per_side = self.data.points.shape[1] if mode == "per-side-and-feature" else 1
         unpack = _unpacker(sides, per_side)
         start = np.full(sides * per_side, np.log(best.lengthscale))
         reach = np.log(FACTORS[1] / FACTORS[0])
 
         def negative(logs: Array) -> float:
+            if np.array_equal(logs, start):
+                return -best.value(self.criterion)  # known
             (found,) = self.evaluate([unpack(np.exp(logs))], [best.symmetry_penalty])
             return -found.value(self.criterion)
 
@@ -175,8 +250,17 @@ class _Search:
             start,
             method="COBYQA",
             bounds=Bounds(start - reach, start + reach),
-            options={"maxfev": REFINEMENTS[mode], "initial_tr_radius": 0.5 * reach, "scale": False},
+            # its first model takes 2 size + 1 evaluations
+            options={"maxfev": 4 * start.size + 2, "initial_tr_radius": 0.5 * reach, "scale": False},
         )
+
+
+def _words(lengthscale: Any) -> str:
+    if isinstance(lengthscale, str):
+        return "of the kernel"
+    if isinstance(lengthscale, dict):
+        return ", ".join(f"{_words(value)} {side}" for side, value in lengthscale.items())
+    return np.array2string(np.asarray(lengthscale, dtype=float), precision=4)
 
 
 def _unpacker(sides: int, per_side: int) -> Callable[[Array], Any]:
