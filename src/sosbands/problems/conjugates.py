@@ -90,17 +90,27 @@ class NuclearFrobenius:
         slope = np.sign(w) * excess / (2 * self.lam_pen2)
         return float(np.square(excess).sum() / (4 * self.lam_pen2)), (U * slope) @ U.T
 
-    def derivative(self, W: Array) -> Callable[[Array], Array]:
-        """Directional derivative of the gradient at W, by the divided differences of the soft threshold."""
+    def curvature(self, W: Array) -> tuple[Array, Array]:
+        """Second derivative at W: eigenvectors U, and its eigenvalues (p, p) in the products of them.
+
+        The divided differences of the soft threshold; without a threshold any basis will do, and U is the identity.
+        """
         if self.lam_pen1 == 0:
-            return lambda D: D / (2 * self.lam_pen2)
+            return np.eye(len(W)), np.full(W.shape, 1 / (2 * self.lam_pen2))
         w, U = np.linalg.eigh(W)
         soft = np.sign(w) * np.maximum(np.abs(w) - self.lam_pen1, 0.0)
         apart = w[:, None] - w[None, :]
         equal = np.abs(apart) <= 1e-12 * max(1.0, float(np.abs(w).max()))
         weights = np.where(equal, (np.abs(w) > self.lam_pen1)[:, None], 0.0)
         np.divide(soft[:, None] - soft[None, :], apart, out=weights, where=~equal)
-        return lambda D: U @ (weights * (U.T @ D @ U)) @ U.T / (2 * self.lam_pen2)
+        return U, weights / (2 * self.lam_pen2)
+
+    def derivative(self, W: Array) -> Callable[[Array], Array]:
+        """Directional derivative of the gradient at W."""
+        U, weights = self.curvature(W)
+        if self.lam_pen1 == 0:
+            return lambda D: weights * D
+        return lambda D: U @ (weights * (U.T @ D @ U)) @ U.T
 
     def of_eigenvalues(self, w: Array) -> float:
         """Value ``Omega_pen(D)`` for the eigenvalues of D."""

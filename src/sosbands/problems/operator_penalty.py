@@ -30,6 +30,12 @@ def unpack_symmetric(w: Array, p: int) -> Array:
     return W
 
 
+def _diagonal_curvature(state: SideState, U: Array) -> Array:
+    """Diagonal of a side's curvature in the products of the columns of U, its symmetric cross terms left out."""
+    squared = np.square(state.part.U.T @ U)
+    return np.asarray(squared.T @ state.part.curvature @ squared)
+
+
 class OperatorPenaltyProblem:
     """Both sides with the same features, pulled together as operators.
 
@@ -111,8 +117,8 @@ class OperatorPenaltyProblem:
     def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array]:
         """Approximate inverse of minus the Hessian plus ``shift I`` on the free variables (all of W is free).
 
-        Block by block: the free multipliers of each side, and W in the eigenvectors of the lower side, in which the
-        curvature is diagonal if both sides have the same ones (as they nearly do where the penalty is large).
+        Block by block: the free multipliers of each side, and W by the diagonal of its curvature in a basis that makes
+        the largest part of it diagonal: the eigenvectors of W where there is a threshold, those of the lower side else.
         """
         lo, up, _, _ = self.states(z)
         f_lo, f_up = np.flatnonzero(free[: self.n]), np.flatnonzero(free[self.n : 2 * self.n])
@@ -120,9 +126,11 @@ class OperatorPenaltyProblem:
             cho_factor(state.hessian_block(rows) + (shift + 1e-10) * np.eye(len(rows)), lower=True)
             for state, rows in ((lo, f_lo), (up, f_up))
         ]
-        U, cut = lo.part.U, [len(f_lo), len(f_lo) + len(f_up)]
-        own = self.scale**2 / (2 * self.penalty.lam_pen2) + shift
-        diagonal = self.scale**2 * (lo.part.curvature + up.part.curvature) + own
+        cut = [len(f_lo), len(f_lo) + len(f_up)]
+        self.decompositions += self.penalty.lam_pen1 > 0
+        U, own = self.penalty.curvature(unpack_symmetric(self._split(z)[2], self.term.p))
+        U = U if self.penalty.lam_pen1 > 0 else lo.part.U
+        diagonal = self.scale**2 * (own + _diagonal_curvature(lo, U) + _diagonal_curvature(up, U)) + shift
 
         def apply(rhs: Array) -> Array:
             *gammas, w = np.split(rhs, cut)

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+from scipy.stats import rankdata
 
 from sosbands._types import Array, IntArray
 from sosbands.stats.hsic import _is_constant as is_constant
 
 GRID = 24
+MAX_ROWS = 1500  # of more residuals a random sample is tested against the features, all pairs of them
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,65 @@ def independence_test(
     name = "max-statistic permutation" if selected is None else "permutation"
     p_value = 1.0 if observed == 0 else (1 + exceed) / (1 + n_permutations)
     return TestResult(float(observed), p_value, n_permutations, name)
+
+
+def feature_independence_test(
+    X: ArrayLike,
+    residuals: ArrayLike,
+    lengthscales: Sequence[float],
+    *,
+    n_permutations: int = 199,
+    random_state: int | np.random.Generator | None = None,
+) -> TestResult:
+    """Test whether the sizes of residuals depend on where they are, without any band.
+
+    HSIC between places (Gaussian kernel, centred, of unit norm) and the ranks of the sizes (energy kernel), the largest
+    over several lengthscales. The sizes are permuted and nothing was learnt from them, so that the test is exact where
+    residuals are exchangeable: ``independence_test`` of cross-validated widths is not, as each residual has a part in
+    the widths of the others.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+    residuals : array-like of shape (n,)
+        Of more than 1500 a random sample is tested.
+    lengthscales : sequence of float
+        Of the Gaussian kernel.
+    n_permutations : int
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    TestResult
+        p = 1 if all sizes, or all places, are equal.
+    """
+    points, size = np.asarray(X, dtype=float), np.abs(np.asarray(residuals, dtype=float))
+    if points.ndim != 2 or size.shape != (len(points),):
+        raise ValueError(f"X and residuals have shapes {points.shape} and {size.shape}: expected (n, d) and (n,)")
+    rng = np.random.default_rng(random_state)
+    if len(size) > MAX_ROWS:
+        rows = rng.choice(len(size), MAX_ROWS, replace=False)
+        points, size = points[rows], size[rows]
+    sizes = indicators(rankdata(size))
+    distances = cdist(points, points)
+    kernels = [_centred_unit(np.exp(-0.5 * np.square(distances / ell))) for ell in lengthscales]
+
+    def statistic(U: Array) -> float:
+        return max(float(np.sum(U * (K @ U))) for K in kernels) / len(size)
+
+    observed = statistic(sizes)
+    null = np.array([statistic(sizes[rng.permutation(len(size))]) for _ in range(n_permutations)])
+    exceed = int(np.count_nonzero(null >= observed - 1e-12 * abs(observed)))
+    p_value = 1.0 if not observed > 0 else (1 + exceed) / (1 + n_permutations)
+    return TestResult(observed, p_value, n_permutations, "feature permutation")
+
+
+def _centred_unit(K: Array) -> Array:
+    """``HKH`` divided by its Frobenius norm; zero if all places are equal."""
+    mean = K.mean(axis=0)
+    centred = K - mean[:, None] - mean[None, :] + mean.mean()
+    norm = float(np.linalg.norm(centred))
+    return np.asarray(centred / norm) if norm > 1e-12 * len(K) else np.zeros_like(K)
 
 
 def _read_pairs(widths: Sequence[ArrayLike], residuals: Sequence[ArrayLike]) -> list[tuple[Array, Array]]:

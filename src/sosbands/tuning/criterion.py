@@ -102,8 +102,8 @@ class TuningData:
     def rows(self, rows: AnyArray, against: AnyArray) -> AnyArray:
         """What learning and prediction see of some rows, if the learning rows are those of `against`."""
         if isinstance(self.options["kernel"], str) and self.options["kernel"] == "precomputed":
-            return self.points[np.ix_(rows, against)]
-        return self.points[rows]
+            return np.asarray(self.points[np.ix_(rows, against)])
+        return np.asarray(self.points[rows])
 
 
 @dataclass(frozen=True, eq=False)

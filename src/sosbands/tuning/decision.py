@@ -11,10 +11,12 @@ import numpy as np
 from sosbands._types import Array
 from sosbands.kernels import median_lengthscale
 from sosbands.stats import TestResult, bootstrap_test, independence_test, kruskal_wallis_test, sign_flip_test
+from sosbands.stats.independence import feature_independence_test
 from sosbands.tuning.criterion import CRITERIA, Evaluation, TuningData
 
 SYMMETRY_TESTS = ("auto", "kruskal-wallis", "sign-flip", "bootstrap", None)
-INDEPENDENCE_TESTS = ("max-statistic", "naive", None)
+INDEPENDENCE_TESTS = ("features", "max-statistic", "naive", None)
+PLACES = (0.2, 0.5, 1.25)  # lengthscales of the feature test, in medians
 AUTO_TEST = "sign-flip"  # the evidence is in docs/tuning.md
 # What a symmetry test says, without and with significance.
 FINDINGS = {
@@ -51,8 +53,10 @@ class Rules:
         None always takes the best penalty; "auto" is "sign-flip".
     level : float
         Of both tests.
-    independence : {"max-statistic", "naive", None}
-        The naive test ignores that the best candidate was searched for.
+    independence : {"features", "max-statistic", "naive", None}
+        Whether the sizes of the residuals depend on the features (exact), or held-out residuals on held-out widths:
+        over all candidates, or at the best one as if it had not been searched for. The last two reject too often, as
+        every residual has a part in the widths of the others; see docs/tuning.md.
     n_permutations : int
         Of the independence test.
     n_replicates : int
@@ -64,7 +68,7 @@ class Rules:
     criterion: str = "hsic"
     symmetry_test: str | None = "auto"
     level: float = 0.05
-    independence: str | None = "max-statistic"
+    independence: str | None = "features"
     n_permutations: int = 199
     n_replicates: int = 30
     seed: int = 0
@@ -93,7 +97,7 @@ def decide(data: TuningData, evaluations: Sequence[Evaluation], rules: Rules, *,
     values = np.array([each.value(rules.criterion) for each in evaluations])
     best = int(np.argmax(values))
     strongest = _best_per_penalty(evaluations, values)
-    independence = _test_independence(evaluations, best, rules) if test_widths else None
+    independence = _test_independence(data, evaluations, best, rules) if test_widths else None
     if independence is not None and independence.p_value > rules.level:
         penalty = evaluations[best].symmetry_penalty if len(strongest) == 1 else np.inf
         text = f"Residuals show no dependence on the features (p = {independence.p_value:.2g}): "
@@ -122,9 +126,16 @@ def _best_per_penalty(evaluations: Sequence[Evaluation], values: Array) -> dict[
     return best
 
 
-def _test_independence(evaluations: Sequence[Evaluation], best: int, rules: Rules) -> TestResult | None:
+def _test_independence(
+    data: TuningData, evaluations: Sequence[Evaluation], best: int, rules: Rules
+) -> TestResult | None:
     if rules.independence is None:
         return None
+    if rules.independence == "features":
+        places = _places(data)
+        ells = [factor * median_lengthscale(places) for factor in PLACES]
+        options = {"n_permutations": rules.n_permutations, "random_state": rules.seed}
+        return feature_independence_test(places, data.r, ells, **options)
     return independence_test(
         [each.widths for each in evaluations],
         [each.residuals for each in evaluations],

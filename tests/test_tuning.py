@@ -1,0 +1,422 @@
+"""The tuner: values of the criteria, the same folds for all, the decision in constructed cases, whole runs."""
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.model_selection import KFold
+
+from sosbands import learn_bands
+from sosbands.datasets import synthetic_case
+from sosbands.kernels import median_lengthscale
+from sosbands.stats import distance_correlation, hsic
+from sosbands.tuning import Rules, TuningReport, search, tune
+from sosbands.tuning.criterion import CRITERIA, SEARCH_TOL, Evaluation, TuningData, fold_bands, penalty_units, pool
+from sosbands.tuning.decision import decide
+from sosbands.tuning.search import _Search
+
+SCORE = Rules(criterion="interval-score")
+
+
+@pytest.fixture
+def small_grid(monkeypatch):
+    monkeypatch.setattr(search, "PENALTIES", (0.0, 1.0, np.inf))
+    monkeypatch.setattr(search, "FACTORS", (0.3, 1.0))
+
+
+def sample(n=40, d=1, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    return X, (0.2 + np.abs(X[:, 0])) * (rng.gamma(1.5, size=n) - 1.5)
+
+
+def tuning_data(n=40, **options):
+    X, r = sample(n)
+    folds = tuple(held for _, held in KFold(4, shuffle=True, random_state=0).split(X))
+    units = penalty_units(X, r, "matern52", True, None)
+    return TuningData(X, r, folds, {"kernel": "matern52", "symmetry_kind": "training", "normalize": units, **options})
+
+
+def rows_of(report):
+    return [(str(row["lengthscale"]), str(row["symmetry_penalty"]), row["criterion"]) for row in report.evaluations]
+
+
+# ---------------------------------------------------------------- criterion
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0, np.inf])
+def test_pooled_widths_and_residuals_equal_a_direct_computation(penalty):
+    data = tuning_data()
+    parts = [fold_bands(data, fold, 0.5, [penalty]) for fold in range(4)]
+    (found,) = pool(data, 0.5, [penalty], parts)
+    W, R = np.zeros(40), np.zeros(40)
+    for held in data.folds:
+        out = np.isin(np.arange(40), held)
+        bands = learn_bands(
+            data.points[~out],
+            data.r[~out],
+            lengthscale=0.5,
+            symmetry_penalty=penalty,
+            normalize=data.options["normalize"],
+            tol=SEARCH_TOL,
+        )
+        assert bands.gap <= SEARCH_TOL
+        lo, up = bands.lower(data.points[out]), bands.upper(data.points[out])
+        W[out], R[out] = lo + up, np.abs(data.r[out] - (up - lo) / 2)
+    np.testing.assert_allclose(found.widths, W, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found.residuals, R, rtol=1e-6, atol=1e-8)
+    assert found.uncertified == 0
+
+
+def test_criteria_equal_their_formulas():
+    rng = np.random.default_rng(0)
+    W, R = rng.uniform(0, 2, 50), rng.exponential(size=50)
+    each = Evaluation(1.0, 0.0, W, R, 0)
+    assert each.value("hsic") == hsic(W, R)
+    assert each.value("dcor") == distance_correlation(W, R)
+    q = np.sort(R - W / 2)[int(np.ceil(0.8 * 51)) - 1]
+    centre, half = 7.0, np.maximum(W / 2 + q, 0)
+    lower, upper, y = centre - half, centre + half, centre + R
+    score = (upper - lower) + 10 * np.maximum(lower - y, 0) + 10 * np.maximum(y - upper, 0)
+    assert each.value("interval-score") == pytest.approx(-score.mean(), rel=1e-12)
+
+
+def test_interval_score_where_ends_cross():
+    """q = -1 leaves the narrow bands empty: their midpoint is missed by R, not by more."""
+    W, R = np.array([2.0, 2.0, 2.0, 2.0, 0.2]), np.array([0.0, 0.0, 0.0, 0.0, 0.5])
+    q = 0.5 - 0.1
+    assert CRITERIA["interval-score"](W, R) == pytest.approx(-np.mean(W + 2 * q))
+    W, R = np.array([2.0] * 9 + [0.2]), np.array([0.0] * 9 + [0.5])
+    assert CRITERIA["interval-score"](W, R) == pytest.approx(-10 * 0.5 / 10)
+
+
+def test_interval_score_prefers_the_true_bands():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=2000)
+    R = np.abs((0.2 + x) * rng.standard_normal(2000))
+    scores = [CRITERIA["interval-score"](W, R) for W in (0.2 + x, np.ones(2000), 1.2 - x)]
+    assert scores[0] > scores[1] > scores[2]
+    assert np.isfinite(CRITERIA["interval-score"](np.ones(2), R[:2]))
+
+
+def test_constant_widths_have_criterion_zero():
+    each = Evaluation(np.inf, np.inf, np.full(30, 2.0), np.arange(30.0), 0)
+    assert each.value("hsic") == each.value("dcor") == 0
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_every_candidate_has_the_same_folds(monkeypatch):
+    seen = []
+
+    def spy(data, fold, lengthscale, penalties):
+        seen.append((fold, tuple(data.folds[fold])))
+        return fold_bands(data, fold, lengthscale, penalties)
+
+    monkeypatch.setattr(search, "fold_bands", spy)
+    X, r = sample(30)
+    tune(X, r, cv=3, random_state=0)
+    assert len(seen) > 9
+    assert len(set(seen)) == 3
+    assert sorted(i for _, held in set(seen) for i in held) == list(range(30))
+
+
+# ---------------------------------------------------------------- decision
+
+
+def constructed(r, strength):
+    """Widths that follow |r| by a given strength for (lengthscale, penalty)."""
+    noise = np.random.default_rng(1).uniform(size=len(r))
+    return [Evaluation(ell, pen, 1 + s * np.abs(r) + 0.1 * noise, np.abs(r), 0) for (ell, pen), s in strength.items()]
+
+
+def decided(strength, skewed=True, dependent=True, test_widths=True, **rules):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (120, 1))
+    r = rng.gamma(1.0, size=120) - 0.4 if skewed else rng.standard_normal(120)
+    r = (0.1 + np.abs(X[:, 0])) * r if dependent else r
+    data = TuningData(X, r, (), {"kernel": "matern52"})
+    return decide(data, constructed(r, strength), Rules(**rules), test_widths=test_widths)
+
+
+GRID = {(0.1, 0.0): 0.2, (0.5, 0.0): 0.5, (0.1, 1.0): 0.3, (0.5, 1.0): 0.9, (0.1, np.inf): 0.4, (0.5, np.inf): 0.3}
+
+
+def test_asymmetric():
+    found = decided(GRID)
+    assert (found.lengthscale, found.symmetry_penalty) == (0.5, 1.0)
+    assert found.sentence == "Residuals are skewed (p = 0.001): asymmetric bands, pulled together by a penalty of 1."
+    found = decided({**GRID, (0.1, 0.0): 5.0})
+    assert (found.lengthscale, found.symmetry_penalty) == (0.1, 0.0)
+    assert found.sentence.endswith(": independent bands below and above.")
+
+
+def test_symmetric_takes_its_own_best_lengthscale():
+    found = decided(GRID, skewed=False)
+    assert (found.lengthscale, found.symmetry_penalty) == (0.1, np.inf)
+    assert found.symmetry.p_value > 0.05
+    assert found.sentence == f"Residuals show no skew (p = {found.symmetry.p_value:.2g}): symmetric bands."
+
+
+def test_skewed_and_yet_symmetric():
+    found = decided({**GRID, (0.5, np.inf): 2.0}, criterion="dcor")
+    assert (found.lengthscale, found.symmetry_penalty) == (0.5, np.inf)
+    assert found.sentence.endswith("yet symmetric bands are best by dcor.")
+
+
+def test_homoscedastic_fall_back():
+    found = decided(GRID, dependent=False)
+    assert found.homoscedastic
+    assert (found.lengthscale, found.symmetry_penalty, found.symmetry) == (np.inf, np.inf, None)
+    p = found.independence.p_value
+    assert found.sentence == f"Residuals show no dependence on the features (p = {p:.2g}): bands of constant width."
+    fixed = decided({(0.1, (0.0, 2.0)): 0.2}, dependent=False)
+    assert fixed.homoscedastic
+    assert fixed.symmetry_penalty == (0.0, 2.0)
+    assert not decided(GRID, dependent=False, independence=None).homoscedastic
+
+
+def test_constant_widths_and_places_fall_back_by_every_test():
+    rng = np.random.default_rng(0)
+    flat = [Evaluation(0.1, pen, np.ones(20), rng.uniform(size=20), 0) for pen in (0.0, np.inf)]
+    data = TuningData(np.zeros((20, 1)), rng.standard_normal(20), (), {"kernel": "matern52"})
+    for independence in ("features", "max-statistic", "naive"):
+        found = decide(data, flat, Rules(independence=independence), test_widths=True)
+        assert found.homoscedastic
+        assert found.independence.p_value == 1
+
+
+def test_fixed_penalty():
+    for penalty in (1.0, np.inf, (0.0, 1.0)):
+        found = decided({(0.1, penalty): 0.2, (0.5, penalty): 0.7})
+        assert (found.lengthscale, found.symmetry_penalty, found.symmetry) == (0.5, penalty, None)
+        assert found.sentence.endswith("the best lengthscale by hsic at the given symmetry penalty.")
+
+
+def test_fixed_lengthscale():
+    ell = np.array([0.3, 0.4])
+    data = tuning_data()
+    evaluations = constructed(data.r, {(0.3, 0.0): 0.3, (0.3, np.inf): 0.2})
+    evaluations = [Evaluation(ell, each.symmetry_penalty, each.widths, each.residuals, 0) for each in evaluations]
+    found = decide(data, evaluations, Rules(symmetry_test=None), test_widths=False)
+    assert found.lengthscale is ell
+    assert found.independence is found.symmetry is None
+    assert found.sentence == "Best by hsic: independent bands below and above."
+    both = decide(data, evaluations[:1], Rules(), test_widths=False)
+    assert both.sentence == "Lengthscale and symmetry penalty as given."
+
+
+def test_the_papers_rules():
+    found = decided(GRID, symmetry_test="kruskal-wallis", independence="naive", n_replicates=20)
+    assert found.independence.name == "permutation"
+    assert found.symmetry.name == "kruskal-wallis of 20 bootstrap replicates"
+    assert found.symmetry.n_permutations == 2000
+    assert found.replicates.shape == (3, 20)
+    assert (found.lengthscale, found.symmetry_penalty) == (0.5, 1.0)
+    assert found.sentence.startswith("The symmetry penalties differ (p = 0.0005): asymmetric bands")
+    equal = decided({(0.1, 0.0): 0.5, (0.2, np.inf): 0.5}, symmetry_test="kruskal-wallis", n_replicates=10)
+    assert equal.symmetry_penalty == np.inf
+    assert equal.sentence.startswith("No symmetry penalty stands out (p = ")
+
+
+def test_bootstrap_rule():
+    found = decided(GRID, symmetry_test="bootstrap")
+    assert found.symmetry.name == "bootstrap"
+    assert found.sentence.startswith("Asymmetric bands gain (p = ")
+    found = decided({**GRID, (0.5, np.inf): 2.0}, symmetry_test="bootstrap")
+    assert (found.lengthscale, found.symmetry_penalty, found.symmetry.p_value) == (0.5, np.inf, 1.0)
+    assert found.sentence == "Asymmetric bands gain nothing that could not be chance (p = 1): symmetric bands."
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"criterion": "mse"}, {"symmetry_test": "t"}, {"independence": "t"}, {"level": 1.0}, {"n_permutations": 0}],
+)
+def test_rules_name_what_is_wrong(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        Rules(**options)
+
+
+# ---------------------------------------------------------------- whole runs
+
+
+@pytest.mark.parametrize(("number", "finite"), [(5, True), (1, False)])
+def test_synthetic_cases(number, finite, monkeypatch):
+    monkeypatch.setattr(search, "PENALTIES", (0.0, 1.0, np.inf))
+    monkeypatch.setattr(search, "FACTORS", (0.25, 0.6))
+    case = synthetic_case(number)
+    X, y = case.sample(100, 0)
+    report = tune(X, y - case.location(X), rules=SCORE, random_state=0, cv=4)
+    assert np.isfinite(report.symmetry_penalty) == finite
+    assert report.independence.p_value <= 0.05
+    assert not report.homoscedastic
+    chosen = [row for row in report.evaluations if row["symmetry_penalty"] == report.symmetry_penalty]
+    assert report.lengthscale == max(chosen, key=lambda row: row["criterion"])["lengthscale"]
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_report(capsys):
+    X, r = sample(30)
+    report = tune(X, r, rules=SCORE, cv=3, random_state=0, verbose=1)
+    assert isinstance(report, TuningReport)
+    frame = report.to_frame()
+    assert list(frame.columns) == ["lengthscale", "symmetry_penalty", "criterion", "uncertified"]
+    assert len(frame) == len(report.evaluations) > 6
+    lines = repr(report).splitlines()
+    assert lines[0] == f"TuningReport: {report.sentence}"
+    assert f"{len(frame)} candidates by interval-score" in lines[-1]
+    assert "interrupted" not in lines[-1]
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("lengthscale ")
+    assert ": best interval-score -" in printed[0]
+    assert len(printed) == len(frame) - 4  # a line per lengthscale: two of three penalties, then one each
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_jobs_backends_and_seeds():
+    X, r = sample(24)
+    options = {"rules": SCORE, "cv": 2}
+    one = tune(X, r, random_state=0, **options)
+    others = [tune(X, r, random_state=0, n_jobs=2, **options), tune(X, r, random_state=0, **options)]
+    others.append(tune(X, r, random_state=np.random.RandomState(0), **options))
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        others.append(tune(X, r, random_state=0, **options))
+    for other in others:
+        assert rows_of(other) == rows_of(one)
+        assert other.sentence == one.sentence
+        assert other.independence == one.independence
+    assert rows_of(tune(X, r, random_state=1, **options)) != rows_of(one)
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_interruption_keeps_what_was_found(monkeypatch, capsys):
+    X, r = sample(30)
+    calls = []
+
+    def interrupted_after(limit):
+        def evaluate(data, fold, lengthscale, penalties):
+            calls.append(fold)
+            if len(calls) > limit:
+                raise KeyboardInterrupt
+            return fold_bands(data, fold, lengthscale, penalties)
+
+        calls.clear()
+        monkeypatch.setattr(search, "fold_bands", evaluate)
+
+    interrupted_after(4)  # the second lengthscale is not complete
+    report = tune(X, r, rules=Rules(independence=None), cv=3, random_state=0)
+    assert report.interrupted
+    assert len(report.evaluations) == 3
+    assert report.lengthscale == report.evaluations[0]["lengthscale"]
+    assert repr(report).endswith(", interrupted")
+    assert "best found so far" in capsys.readouterr().out
+    interrupted_after(1)
+    with pytest.raises(KeyboardInterrupt):
+        tune(X, r, cv=3, random_state=0)
+
+
+@pytest.mark.parametrize("mode", ["per-side", "per-side-and-feature"])
+@pytest.mark.parametrize("kind", ["training", "operator"])
+@pytest.mark.usefixtures("small_grid")
+def test_modes(mode, kind):
+    X, r = sample(24, d=2)
+    rules = Rules(criterion="dcor", independence=None)
+    report = tune(X, r, mode=mode, symmetry_kind=kind, symmetry_penalty=1.0, rules=rules, cv=2, random_state=0)
+    last = report.evaluations[-1]["lengthscale"]
+    if kind == "training":
+        assert set(last) == {"lower", "upper"}
+        last = last["lower"]
+    assert np.shape(last) == ((2,) if mode == "per-side-and-feature" else ())
+    bands = learn_bands(X, r, lengthscale=report.lengthscale, symmetry_penalty=1.0, symmetry_kind=kind, normalize=True)
+    assert bands.gap <= 1e-4
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_many_features_leave_room_for_the_first_model():
+    search_ = _Search(tuning_data(20), "dcor", None, 0)
+    search_.data = TuningData(*sample(20, d=8), search_.data.folds[:0], search_.data.options)
+    asked = []
+
+    def evaluate(lengthscales, penalties):
+        asked.append(lengthscales[0])
+        return [Evaluation(lengthscales[0], penalties[0], np.arange(20.0), np.arange(20.0) ** len(asked), 0)]
+
+    search_.evaluate = evaluate
+    search_._climb(Evaluation(1.0, 0.0, np.arange(20.0), np.ones(20), 0), "per-side-and-feature")
+    assert 32 <= len(asked) <= 66
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_fixed_values_of_all_kinds():
+    X, r = sample(24, d=2)
+    options = {"cv": 2, "random_state": 0, "width_penalty": 5.0}
+    for ell in (0.5, [0.5, 0.7], np.array([0.5, 0.7]), {"lower": 0.5, "upper": 0.5}):
+        report = tune(X, r, lengthscale=ell, **options)
+        assert report.lengthscale is ell
+        assert [row["symmetry_penalty"] for row in report.evaluations] == [0.0, 1.0, np.inf]
+    report = tune(X, r, lengthscale={"lower": 0.5, "upper": np.array([0.7, 0.9])}, verbose=1, **options)
+    assert [row["symmetry_penalty"] for row in report.evaluations] == [0.0, 1.0]
+    assert report.sentence.startswith("Best by hsic: ")
+    report = tune(X, r, lengthscale="median", symmetry_penalty=2.0, **options)
+    assert report.lengthscale == median_lengthscale(X)
+    assert report.sentence == "Lengthscale and symmetry penalty as given."
+    for pair in ((0.1, 1.0), [0.1, 1.0], (0.0, np.inf)):
+        report = tune(X, r, symmetry_penalty=pair, symmetry_kind="operator", mode="per-side", **options)
+        assert report.symmetry_penalty == tuple(pair)
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_kernels_without_a_lengthscale():
+    X, r = sample(24)
+    named = tune(X, r, kernel="gaussian", lengthscale=0.5, cv=3, random_state=0)
+    K = RBF(0.5)(X)
+    for points, kernel in ((X, RBF(0.5)), (X, lambda A, B: RBF(0.5)(A, B)), (K, "precomputed")):
+        report = tune(points, r, kernel=kernel, normalize=False, cv=3, random_state=0)
+        assert report.independence is None
+        assert report.lengthscale == "median"
+    units = tune(K, r, kernel="precomputed", scale=penalty_units(X, r, "gaussian", True, None), cv=3, random_state=0)
+    np.testing.assert_allclose(units.to_frame().criterion, named.to_frame().criterion, rtol=0.02)
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_points_that_are_no_numbers():
+    words = np.array(["a", "b", "ab", "bb", "aab", "ba"] * 3)
+    r = np.random.default_rng(0).standard_normal(18)
+
+    def kernel(A, B):
+        return np.exp(-np.abs(np.char.str_len(A)[:, None] - np.char.str_len(B)[None, :]).astype(float))
+
+    assert tune(words, r, kernel=kernel, cv=3, random_state=0).symmetry.name == "sign-flip"
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.usefixtures("small_grid")
+def test_few_points(n):
+    X, r = sample(n)
+    assert tune(X, r, random_state=0).homoscedastic
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_zero_residuals():
+    X, _ = sample(12)
+    report = tune(X, np.zeros(12))
+    assert report.homoscedastic
+    assert (report.lengthscale, report.symmetry_penalty, len(report.evaluations)) == (np.inf, np.inf, 0)
+    assert "All residuals are zero" in repr(report)
+    report = tune(X, np.eye(12)[0], cv=3, random_state=0)  # one fold learns from zeros only
+    assert np.isfinite(report.to_frame().criterion).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mode": "all"}, "mode='all'"),
+        ({"lengthscale": "mean"}, "lengthscale='mean'"),
+        ({"symmetry_penalty": "none"}, "symmetry_penalty='none'"),
+        ({"residuals": np.ones(3)}, r"shapes \(24, 1\) and \(3,\)"),
+        ({"residuals": np.full(24, np.nan)}, "residuals hold NaN"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    X, r = sample(24)
+    with pytest.raises(ValueError, match=message):
+        tune(**{"points": X, "residuals": r, **change})
