@@ -195,6 +195,15 @@ def test_blocks_of_pivots_need_few_more_than_one_by_one(d, trace, rng):
     assert np.linalg.eigvalsh(K - V.T @ V).min() > -1e-10
 
 
+@pytest.mark.parametrize("max_rank", [255, 256, 257, 300, 520, 700])
+def test_the_buffer_grows_up_to_any_largest_rank(max_rank, rng):
+    X = uniform(rng, 700, 6)
+    K = StationaryKernel("matern32", (0.5,))(X, X)
+    V, pivots = greedy(K, 1e-12, max_rank=max_rank, block=64)
+    assert len(V) == len(set(pivots)) == max_rank
+    np.testing.assert_allclose(V.T @ V[:, pivots], K[:, pivots], rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("rank", ["exact", 15, 0.05])
 @pytest.mark.parametrize("name", ["matern52", "gaussian"])
 def test_without_the_full_matrix_the_features_are_the_same(rank, name, rng, monkeypatch):

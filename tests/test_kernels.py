@@ -228,3 +228,14 @@ def test_sampled_median_is_close_to_the_full_one(rng):
     assert full == np.median(pdist(X))
     assert median_lengthscale(X, max_rows=500) == pytest.approx(full, rel=0.1)
     assert median_lengthscale(X, max_rows=1500) == full
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e-160, 1.0, 1e160, 1e200, 1e307])
+def test_the_median_rule_is_equivariant_over_all_magnitudes(factor):
+    X = np.random.default_rng(0).uniform(-1, 1, (30, 2))
+    assert median_lengthscale(factor * X) == pytest.approx(factor * median_lengthscale(X), rel=1e-12)
+
+
+def test_points_whose_scaled_coordinates_overflow_still_have_a_kernel():
+    X = np.array([[0.0], [1e300]])
+    np.testing.assert_array_equal(StationaryKernel("matern52", (1e-100,))(X, X), np.eye(2))

@@ -1,11 +1,12 @@
 """The contract of a solver on every solver and kind of problem, on broken solvers, and what `solve` promises."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from contracts import CASES, Manufactured, check_certificate, dense, manufacture, omega_star, one_side_cost, values_at
 from sosbands import learn_bands
@@ -19,7 +20,7 @@ from sosbands.problems import (
     TrainingPenaltyProblem,
 )
 from sosbands.solvers import Status, solve, subspace
-from sosbands.solvers.solve import SOLVERS, _blas
+from sosbands.solvers.solve import ONE_THREAD, SOLVERS
 
 every_solver = pytest.mark.parametrize("solver", ["newton", "subspace", "lbfgs"])
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -299,7 +300,7 @@ class Fails(SymmetricProblem):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_blas_threads_are_one_inside_and_restored_after(threads):
     known, _ = known_symmetric()
-    _blas.cache_clear()  # libraries that other tests loaded are found anew
+    ONE_THREAD._controller = None  # libraries that other tests loaded are found anew
     with threadpool_limits(threads, user_api="blas"):
         before = blas_threads()
         assert max(before) == threads
@@ -409,3 +410,18 @@ def test_decompositions_of_relaxed_problems_are_counted(kind, made):
     assert result.certificate.gap <= 1e-4
     assert result.decompositions == made() - before
     assert result.iterations > len(result.history), "no relaxed problem was solved first"
+
+
+def test_solves_in_several_threads_restore_the_number_of_blas_threads():
+    def run(seed):
+        rng = np.random.default_rng(seed)
+        term = SideTerm(rng.standard_normal((8, 30)), b=1.0, lam1=0.5, lam2=0.5)
+        return solve(SymmetricProblem(term, rng.standard_normal(30))).certificate.gap
+
+    with threadpool_limits(2, user_api="blas"):
+        before = [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+        with ThreadPoolExecutor(4) as pool:
+            gaps = list(pool.map(run, range(24)))
+        after = [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+    assert max(gaps) <= 1e-4
+    assert before == after

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sosbands.exceptions import NotCertifiedWarning, ZeroResidualsWarning
-from sosbands.prepare import penalty_scale, prepare
-from sosbands.scaling import PenaltyScale, read_penalties
+from sosbands.prepare import PreparedBands, TwoSidedProblem, penalty_scale, prepare
+from sosbands.scaling import Penalties, PenaltyScale, read_penalties
 from sosbands.solution import BandSolution, zero_solution
 from sosbands.solvers import Status, check_solver, solve, solve_path
 
@@ -115,10 +115,7 @@ def learn_band_path(
     The kernel is factorised once. Penalties may include 0 and inf and come in any order; an increasing one is best.
     See :func:`learn_bands` for the parameters. Solutions are yielded as they are found.
     """
-    check_solver(solver)
     penalties = list(symmetry_penalties)
-    if not penalties:
-        return iter(())
     grid = learn_band_grid(
         X,
         residuals,
@@ -163,20 +160,33 @@ def learn_band_grid(
         read_penalties(width_penalty, trace_penalty, frobenius_penalty, penalty, symmetry_kind)
         for penalty in symmetry_penalties
     ]
+    if not wanted:
+        return iter(())
     options = {"kernel": kernel, "rank": rank, "tol": tol, "normalize": normalize}
     setups = [prepare(X, residuals, lengthscale=ell, penalties=wanted[0], **options) for ell in lengthscales]
-    order = [
-        (i, j) for i in range(len(setups)) for j in (range(len(wanted)) if i % 2 == 0 else reversed(range(len(wanted))))
-    ]
+    columns = range(len(wanted))
+    order = [(i, j) for i in range(len(setups)) for j in (columns if i % 2 == 0 else reversed(columns))]
     if setups and setups[0].is_zero:
         warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=3)
         return ((i, j, zero_solution(setups[i].lower, setups[i].upper)) for i, j in order)
-    problems = [setups[i].problem(wanted[j]) for i, j in order]
-    results = solve_path(problems, tol=tol, solver=solver)
-    return (
-        (i, j, _certified(setups[i].solution(problem, result), tol))
-        for (i, j), problem, result in zip(order, problems, results, strict=True)
-    )
+    for i, j in order:
+        setups[i].problem(wanted[j])  # whatever is wrong with one of them is said before the first is solved
+    return _solved(setups, wanted, order, solver, tol)
+
+
+def _solved(
+    setups: list[PreparedBands], wanted: list[Penalties], order: list[tuple[int, int]], solver: str, tol: float
+) -> Iterator[tuple[int, int, BandSolution]]:
+    """Solve in this order; one problem, with the decompositions it remembers, lives at a time."""
+    current: list[TwoSidedProblem] = []
+
+    def problems() -> Iterator[TwoSidedProblem]:
+        for i, j in order:
+            current[:] = [setups[i].problem(wanted[j])]
+            yield current[0]
+
+    for (i, j), result in zip(order, solve_path(problems(), tol=tol, solver=solver), strict=True):
+        yield i, j, _certified(setups[i].solution(current[0], result), tol)
 
 
 def _certified(solution: BandSolution, tol: float) -> BandSolution:

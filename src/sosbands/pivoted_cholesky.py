@@ -78,7 +78,7 @@ def greedy_pivoted_cholesky(
         enough = np.flatnonzero(left <= trace_left)
         rows = rows[: int(enough[0]) + 1] if enough.size else rows
         if k + len(rows) > len(V):
-            V = np.concatenate([V[:k], np.empty((min(len(V), max_rank - len(V)), len(diag)))])
+            V = np.concatenate([V[:k], np.empty((min(2 * len(V), max_rank) - k, len(diag)))])
         V[k : k + len(rows)] = rows
         pivots = np.concatenate([pivots, chosen[: len(rows)]])
         residual = np.maximum(residual - np.einsum("ij,ij->j", rows, rows), 0.0)

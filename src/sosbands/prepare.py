@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from sosbands._types import AnyArray, Array
-from sosbands.exceptions import InfeasibleProblemError, SymmetricLimitError
+from sosbands.exceptions import InfeasibleProblemError, NotCertifiedWarning, SymmetricLimitError
 from sosbands.kernels import KernelFeatures, learn_features, resolve_kernel
 from sosbands.problems import (
     AsymmetricProblem,
@@ -21,7 +22,7 @@ from sosbands.problems import (
 )
 from sosbands.scaling import Penalties, PenaltyScale, SolverUnits, read_number, root_mean_square, solver_units
 from sosbands.solution import BandSolution, band_solution
-from sosbands.solvers import SolverResult, solve
+from sosbands.solvers import SolverResult, Status, solve
 
 TwoSidedProblem = AsymmetricProblem | TrainingPenaltyProblem | OperatorPenaltyProblem | SymmetricProblem
 
@@ -65,7 +66,8 @@ class PreparedBands:
 
     def problem(self, penalties: Penalties) -> TwoSidedProblem:
         """The two-sided problem in the solver's units."""
-        if self.lower is not self.upper and (penalties.is_symmetric or penalties.kind == "operator"):
+        coupled = not penalties.is_asymmetric and penalties.kind == "operator"
+        if self.lower is not self.upper and (penalties.is_symmetric or coupled):
             raise SymmetricLimitError(
                 "lengthscale differs below and above: expected the same for both sides with "
                 + ("symmetry_kind='operator'" if penalties.kind == "operator" else "symmetry_penalty=inf")
@@ -124,6 +126,13 @@ def penalty_scale(
     setup = prepare(X, np.asarray(residuals) / rms, penalties=initial, **options)
     problem = setup.problem(initial)
     bands = setup.solution(problem, solve(problem, tol=tol))
+    if bands.status != Status.CONVERGED:
+        warnings.warn(
+            f"the initial model, which sets the units of the penalties, has a certified gap of {bands.gap:.2g}, above "
+            f"tol={tol:.2g}",
+            NotCertifiedWarning,
+            stacklevel=2,
+        )
     A = bands.lower.operator
     width = float(bands.values_lower.mean())
     return PenaltyScale(rms, width, float(np.trace(A)), float(np.square(A).sum()), len(setup.r))

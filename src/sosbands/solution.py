@@ -43,7 +43,9 @@ class BandSolution:
     dual : DualPoint
         Multipliers.
     history : tuple of HistoryRow
-        Values, gap, decompositions and seconds per iteration.
+        Values, gap, decompositions and seconds per certified point. For penalty 0 the rows of the lower problem come
+        first and those of the upper one after them, each with its own values; a solve on subspaces certifies its
+        last points only.
     """
 
     lower: SoSFunction

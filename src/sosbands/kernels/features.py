@@ -146,7 +146,15 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelF
         check_remainder(None, diag, V, floor)
     if len(V) == 0:
         raise InfeasibleProblemError("kernel: k(x, y) is zero at all learning points, so every band is zero")
-    return _assemble(X, kernel, V, pivots, diag)
+    features = _assemble(X, kernel, V, pivots, diag)
+    if isinstance(rank, str) and rank == "auto" and features.trace_left_out > max(trace_tol, 1e-9):
+        warnings.warn(
+            f"rank='auto' stopped at {features.rank} features, which leave out {features.trace_left_out:.1e} of the "
+            "kernel's trace: bands and certificate are those of the projected kernel",
+            LowRankWarning,
+            stacklevel=4,
+        )
+    return features
 
 
 def _assemble(X: AnyArray, kernel: Kernel, V: Array, pivots: IntArray, diag: Array) -> KernelFeatures:

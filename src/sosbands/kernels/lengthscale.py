@@ -29,7 +29,9 @@ def median_lengthscale(X: Array, *, max_rows: int = MAX_ROWS, random_state: int 
     if len(X) > max_rows:
         X = X[np.random.default_rng(random_state).choice(len(X), max_rows, replace=False)]
     distances = pdist(X)
-    if distances.size == 0 or not distances.any():
-        return 1.0
-    median = float(np.median(distances))
-    return median if median > 0 else float(np.median(distances[distances > 0]))
+    if np.all(np.isfinite(distances)) and distances.any():
+        return float(np.median(distances)) or float(np.median(distances[distances > 0]))
+    # overflow or underflow of squares, or no two different rows; halves, because differences may overflow too
+    centred = X / 2 - X[:1] / 2
+    unit = float(np.abs(centred).max(initial=0.0))
+    return 2 * unit * median_lengthscale(centred / unit) if unit > 0 else 1.0

@@ -38,6 +38,8 @@ PROFILES: dict[str, Callable[[Array], Array]] = {
     "gaussian": _gaussian,
 }
 
+_LARGE = 1e300  # in lengthscales
+
 
 @dataclass(frozen=True)
 class StationaryKernel:
@@ -67,7 +69,9 @@ class StationaryKernel:
         if ell.size not in (1, X.shape[1]):
             raise ValueError(f"lengthscale has {ell.size} entries: expected 1 or {X.shape[1]} (the features of X)")
         with np.errstate(over="ignore"):
-            s = cdist(X / ell, Y / ell)
+            # finite, so that no distance is the difference of two infinities
+            scaled_X, scaled_Y = (np.clip(points / ell, -_LARGE, _LARGE) for points in (X, Y))
+            s = cdist(scaled_X, scaled_Y)
         return PROFILES[self.name](np.minimum(s, _FAR))
 
     def diag(self, X: Array) -> Array:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -66,7 +67,7 @@ def solve(
     parts = problem.parts()
     cuts = np.cumsum([part.n_variables for part in parts])[:-1]
     clock = perf_counter()
-    with _blas().limit(limits=1, user_api="blas"):
+    with ONE_THREAD:
         results = [
             _continued(_solver_for(part, solver, basis), part, block, tol, max_iterations)
             for part, block, basis in zip(parts, np.split(z, cuts), _matching(parts, bases), strict=True)
@@ -156,10 +157,33 @@ def _solver_for(part: DualProblem, solver: str, known: Bases) -> Solver:
     return partial(solve_subspace, known=known) if solver == "subspace" else SOLVERS[solver]
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    """The loaded BLAS libraries; finding them takes longer than a small solve, so it is done once."""
-    return ThreadpoolController()
+class _OneThread:
+    """One BLAS thread while any solve runs, whichever Python thread it runs in; the first sets it, the last restores.
+
+    The limit belongs to the process. Finding the loaded libraries takes longer than a small solve, so it is done once.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._running = Lock(), 0
+        self._controller: ThreadpoolController | None = None
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._running += 1
+            if self._running == 1:
+                self._controller = self._controller or ThreadpoolController()
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._running -= 1
+            if self._running == 0:
+                self._limit.__exit__(*error)
+
+
+ONE_THREAD = _OneThread()
 
 
 def _joined(problem: Problem, results: list[SolverResult], tol: float, clock: float) -> SolverResult:

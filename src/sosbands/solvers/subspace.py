@@ -56,6 +56,8 @@ def solve_subspace(
     # no subspace is left to try: the problem itself, from the best multipliers found
     made += problem.decompositions - monitor.decompositions
     result = solve_newton(problem, z, tol, max_iterations - iterations)
+    if monitor.best is not None and monitor.best.gap < result.certificate.gap:
+        result = replace(result, variables=monitor.best_z, certificate=monitor.best)
     return _counted(result, iterations + result.iterations, made, bases)
 
 
