@@ -11,14 +11,15 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sosbands._types import Array
+from sosbands._types import AnyArray, Array
 from sosbands.bands import learn_bands
 from sosbands.conformal import Band, Calibration, IntervalMixin
 from sosbands.conformal.arguments import read_groups
-from sosbands.exceptions import LearningRowsWarning, OffDataWarning
+from sosbands.exceptions import LearningRowsWarning, OffDataWarning, TooFewCalibrationPointsWarning
 from sosbands.learning_data import (
     Rows,
     dense_points,
+    groups_without,
     learning_residuals,
     learnt_rows,
     make_preprocessor,
@@ -81,7 +82,8 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
     normalize : bool
         Take the residuals relative to their root mean square and the penalties relative to an initial model.
     outlier_fraction : float in [0, 1)
-        Part of the learning rows, those with the largest residuals, that the bands need not cover.
+        Part of the learning rows, those with the largest residuals, that are left out of the bands altogether. The point
+        model and calibration still see every row.
     criterion, symmetry_test, test_level
         Reserved for the tuning of lengthscale and symmetry penalty.
     cv : int
@@ -120,6 +122,8 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         Rows given to `fit` that shape each band.
     learning_rows_, calibration_rows_ : ndarray of int
         Rows given to `fit` that were learnt from and held back.
+    n_learnt_calibration_rows_ : int
+        Calibration rows that `fit` had learnt from; above 0 the coverage guarantee is void.
     scores_ : ndarray
         Calibration scores.
     n_features_in_, feature_names_in_
@@ -191,8 +195,9 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         y : array of shape (n,)
             Their targets.
         groups : array of shape (n,), optional
-            Labels of the rows: each group is held back in the same proportion and gets its own quantiles. The bands
-            are common. `predict_interval` then needs the labels too.
+            Labels of the rows: each group is held back in the same proportion, at least one row of those with two or
+            more, and gets its own quantiles; a warning names groups without calibration rows. The bands are common.
+            `predict_interval` then needs the labels too.
         """
         check_parameters(self)
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
@@ -204,11 +209,20 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
             raise ValueError("groups was given: expected None with calibration_size=None, as fit does not calibrate")
         rng = check_random_state(self.random_state)
         self.learning_rows_, self.calibration_rows_ = split_rows(len(rows), self.calibration_size, rng, labels)
+        lost = [] if labels is None else groups_without(labels, self.calibration_rows_)
+        if lost:
+            warnings.warn(
+                f"the groups {lost} of one row each have no calibration row, because theirs is learnt from: "
+                "predict_interval knows no quantile for them",
+                TooFewCalibrationPointsWarning,
+                stacklevel=2,
+            )
         self._learn(rows.take(self.learning_rows_), y[self.learning_rows_], rng)
         if len(self.calibration_rows_):
             held = self.calibration_rows_
             band = self._band_of(rows.take(held))
             self.calibration_ = Calibration.of(band, y[held], None if labels is None else labels[held])
+            self.n_learnt_calibration_rows_ = 0
             self._say(f"calibrated on {len(held)} rows")
         return self
 
@@ -226,7 +240,8 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         self.residual_rule_ = rule if folds else "in-sample"
         r = learning_residuals(self.estimator_, X, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
         self._learn_bands(points, r)
-        self.learning_hashes_ = np.sort(row_hashes(points, y))
+        self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
+        self.learning_hashes_ = np.sort(self._hashes(rows, y))
 
     def _learn_bands(self, points: Array, r: Array) -> None:
         """Bands of the residuals, and what is worth knowing of them."""
@@ -245,7 +260,7 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
             rank=self.rank,
             solver=self.solver,
             tol=self.tol,
-            normalize=self.normalize,
+            normalize=bool(self.normalize),
         )
         self.lower_, self.upper_ = deployed_pair(bands.lower, bands.upper)
         self.lengthscale_ = lengthscale_in_use(self.lower_.features.kernel, self.upper_.features.kernel)
@@ -274,7 +289,7 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         check_parameters(self)
         rows = self._read(X, reset=False)
         target = read_target(y, len(rows))
-        hashes = row_hashes(dense_points(self.preprocessor_, rows.for_kernel), target)
+        hashes = self._hashes(rows, target)
         seen = learnt_rows(hashes, self.learning_hashes_)
         if seen:
             warnings.warn(
@@ -284,6 +299,7 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
                 stacklevel=2,
             )
         self.calibration_ = Calibration.of(self._band_of(rows), target, groups, likelihood_ratio)
+        self.n_learnt_calibration_rows_ = seen
         return self
 
     def predict(self, X: Any) -> Array:
@@ -366,11 +382,14 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
                 stacklevel=3,  # the caller of predict_interval
             )
 
+    def _hashes(self, rows: Rows, y: Array) -> AnyArray:
+        """Hashes of rows with their targets: of numbers as given, of other rows as the preprocessor shows them."""
+        return row_hashes(dense_points(None if self._is_numeric else self.preprocessor_, rows.for_kernel), y)
+
     def _metric_points(self, X: Any) -> dict[str, Array]:
-        """What the kernel sees: already in units of the learning set if standardised."""
+        """What the kernel sees, in units of the learning set."""
         points = dense_points(self.preprocessor_, self._read(X, reset=False).for_kernel)
-        if not isinstance(self.preprocessor, str):
-            return {"X": points}
+        points = (points - self.learning_mean_) / np.where(self.learning_scale_ > 0, self.learning_scale_, 1.0)
         unit = np.ones((1, points.shape[1]))
         return {"X": points, "X_learn": np.vstack([-unit, unit])}  # mean 0, standard deviation 1
 

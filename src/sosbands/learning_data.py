@@ -18,7 +18,8 @@ from sosbands.exceptions import MultiOutputError
 from sosbands.point_models import CallableRegressor, default_regressor
 
 BLOCK_ROWS = 4096  # rows predicted at a time: a Gaussian process builds a kernel matrix of them
-SEEN_SHARE = 0.05  # part of the calibration rows that may equal learning rows by chance
+SEEN_ROWS = 2  # calibration rows that may equal learning rows without a warning, beyond what repeated rows explain
+LARGEST_TARGET = 1e150  # sums of squares must be finite
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,12 @@ def read_target(y: Any, n: int) -> Array:
     values: Array = _check_y(column_or_1d(y, warn=True), y_numeric=True).astype(float)
     if len(values) != n:
         raise ValueError(f"y has {len(values)} entries: expected {n}, one per row of X")
+    largest = np.abs(values).max(initial=0.0)
+    if largest > LARGEST_TARGET:
+        raise ValueError(
+            f"y has entries as large as {largest:.3g}: expected at most {LARGEST_TARGET:g}, because their squares must be "
+            "finite; give y in another unit"
+        )
     return values
 
 
@@ -66,7 +73,9 @@ def split_rows(
 ) -> tuple[IntArray, IntArray]:
     """Positions of the learning rows and of the rows held back for calibration, both increasing.
 
-    With labels each group is held back in the same proportion, up to one row, so that none goes without calibration.
+    With labels each group is held back in the same proportion, up to one row, and of every group of two or more rows at
+    least one, even if these are more than `calibration_size` in all. A group of one row is held back or learnt from at
+    random; `groups_without` names those that go without calibration.
     """
     if calibration_size is None:
         return np.arange(n), np.zeros(0, dtype=np.intp)
@@ -78,10 +87,21 @@ def split_rows(
             f"less than {n}, or None and a call of conformalize with other rows"
         )
     order = rng.permutation(n).astype(np.intp)
-    if labels is not None:
-        order = order[np.argsort(labels[order], kind="stable")]  # groups one after another, shuffled within
     held = np.diff(np.arange(n + 1) * count // n) > 0  # evenly spaced, `count` of them
+    if labels is not None:
+        distinct, group = np.unique(labels, return_inverse=True)
+        group = rng.permutation(len(distinct))[group]  # in random order: no group is the last to be held back
+        order = order[np.argsort(group[order], kind="stable")]  # groups one after another, shuffled within
+        sizes = np.bincount(group)
+        lacking = (sizes > 1) & (np.bincount(group[order[held]], minlength=len(sizes)) == 0)
+        held[(np.cumsum(sizes) - 1)[lacking]] = True
     return np.sort(order[~held]), np.sort(order[held])
+
+
+def groups_without(labels: AnyArray, calibration_rows: IntArray) -> list[Any]:
+    """Labels of the groups that have no calibration row."""
+    found: list[Any] = np.setdiff1d(labels, labels[calibration_rows]).tolist()
+    return found
 
 
 def point_model(estimator: Any, n: int, random_state: Any) -> Any:
@@ -141,8 +161,13 @@ def without_outliers(r: Array, fraction: float) -> AnyArray:
 
 
 def row_hashes(points: Array, y: Array) -> AnyArray:
-    """A 64-bit number per row, equal for equal rows: multiply and add, wrapping around."""
-    table = np.ascontiguousarray(np.column_stack([points, y]) + 0.0)  # -0.0 becomes 0.0
+    """A 64-bit number per row, equal for rows that are equal in single precision: multiply and add, wrapping around.
+
+    Single precision, so that rows are known again after a change of their dtype.
+    """
+    with np.errstate(over="ignore"):
+        rounded = np.column_stack([points, y]).astype(np.float32)
+    table = np.ascontiguousarray(rounded.astype(np.float64) + 0.0)  # -0.0 becomes 0.0
     odd = np.random.default_rng(0).integers(1, 2**63, size=table.shape[1], dtype=np.uint64) | np.uint64(1)
     bits = table.view(np.uint64)
     with np.errstate(over="ignore"):
@@ -151,11 +176,15 @@ def row_hashes(points: Array, y: Array) -> AnyArray:
 
 
 def learnt_rows(hashes: AnyArray, learnt: AnyArray) -> int:
-    """How many rows were learnt from, 0 if no more are than equal rows in the data explain.
+    """How many rows were learnt from, 0 if no more are than repeated rows in the data explain, and two.
 
-    The share of new rows that equal a learning row by chance is that of the learning rows that equal another one.
+    The share p of new rows that equal a learning row by chance is taken to be that of the learning rows that equal
+    another one. With n learning and m new rows it explains ``p m + 3 sqrt(p (1 - p) m (1 + m/n))`` of them, three
+    standard errors above the mean; without repeated rows it explains none.
     """
     _, counts = np.unique(learnt, return_counts=True)
-    by_chance = counts[counts > 1].sum() / len(learnt)
+    m, n = len(hashes), len(learnt)
+    share = counts[counts > 1].sum() / n
+    explained = share * m + 3 * np.sqrt(share * (1 - share) * m * (1 + m / n))
     seen = int(np.isin(hashes, learnt).sum())
-    return seen if seen > (by_chance + SEEN_SHARE) * len(hashes) else 0
+    return seen if seen > explained + SEEN_ROWS else 0

@@ -56,7 +56,7 @@ def _shape(model: Any) -> str:
     below, above = len(model.active_lower_), len(model.active_upper_)
     squares = f"{model.lower_.rank} squares below and {model.upper_.rank} above"
     dropped = int(np.floor(model.outlier_fraction * len(model.learning_rows_)))
-    free = f" {dropped} rows with the largest residuals need not be covered." if dropped else ""
+    free = f" {dropped} rows with the largest residuals are left out of the bands." if dropped else ""
     return (
         f"{below} rows shape the lower band and {above} the upper one (active_lower_, active_upper_); {squares}.{free}"
     )
@@ -83,6 +83,11 @@ def _promise(model: Any) -> str:
     start = f"Calibrated on {len(calibration)} rows"
     if calibration.groups is not None:
         start += f" in {len(sizes)} groups of {min(sizes)} to {max(sizes)}"
+    if model.n_learnt_calibration_rows_:
+        return (
+            f"{start}, {model.n_learnt_calibration_rows_} of which were learnt from in fit: NO coverage is promised. "
+            "Call conformalize(X, y) with rows that fit has not seen."
+        )
     within = "within each group " if calibration.groups is not None else ""
     both = f"{within}at least {_percent(level)} of new rows fall into their interval"
     if model.calibration == "asymmetric":

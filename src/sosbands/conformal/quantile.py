@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +37,8 @@ def points_needed(level: float) -> float:
     _check_level(level)
     if level == 1:
         return math.inf
+    if 1 - level < 1e-8:  # so many points that the rank itself is rounded: the exact number instead of a search
+        return math.ceil(Fraction(level) / (1 - Fraction(level)))
     needed = max(1, math.ceil((level - ROUNDING_GUARD) / (1 - level)))
     while conformal_rank(needed, level) > needed:
         needed += 1
@@ -100,7 +103,8 @@ def weighted_conformal_quantile(scores: ArrayLike, weights: ArrayLike, test_weig
     S, w = S[w > 0], w[w > 0] / unit
     order = np.argsort(S, kind="stable")
     mass = np.cumsum(w[order])
-    target = level * (mass[-1] + w_test / unit) - ROUNDING_GUARD
+    with np.errstate(over="ignore"):  # a test weight beyond all others: no mass reaches the level
+        target = level * (mass[-1] + w_test / unit) - ROUNDING_GUARD
     padded = np.append(S[order], np.inf)
     return np.asarray(padded[np.searchsorted(mass, target, side="left")])
 

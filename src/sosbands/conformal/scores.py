@@ -8,6 +8,8 @@ import numpy as np
 
 from sosbands._types import Array, BoolArray
 
+ROUNDING = 3 * np.finfo(np.float64).eps  # relative; above what a difference, a quotient and two products lose
+
 
 @dataclass(frozen=True, eq=False)
 class Band:
@@ -90,9 +92,15 @@ def interval(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Arra
     Where the scale is 0 a finite quantile moves nothing and an infinite one makes the end infinite. For a negative
     quantile the scores then describe the open interval; its closure is returned. With ``q_lo == q_up`` the intervals
     are nested in the quantile, the empty ones included.
+
+    ``lower - (lower - y)`` need not be y in floating point, so an observation whose score equals the quantile, as ties
+    do, could be lost. Each end is therefore moved outwards by ``3 eps |q scale|``, more than the score and its inverse
+    lose by rounding: every observation with scores up to the quantiles is inside, and no other farther out than that
+    and one rounding of the end.
     """
     with np.errstate(over="ignore"):
-        lower, upper = band.lower - _stretch(q_lo, band.scale), band.upper + _stretch(q_up, band.scale)
+        lower = band.lower - _outwards(_stretch(q_lo, band.scale))
+        upper = band.upper + _outwards(_stretch(q_up, band.scale))
     crossed = (lower > upper) | (lower == np.inf) | (upper == -np.inf)
     middle, centred = _middle(band, q_lo, q_up)
     # rounding must not push an end of a barely open interval past its midpoint
@@ -110,6 +118,11 @@ def _middle(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Array
     shift = _stretch(difference / 2, band.scale)
     finite = np.broadcast_to(np.isfinite(difference) & np.isfinite(shift), middle.shape)
     return middle + np.where(finite, shift, 0.0), finite
+
+
+def _outwards(distance: Array) -> Array:
+    """A little more than the distance; increasing in it, which keeps intervals nested to the last digit."""
+    return distance * np.where(distance > 0, 1 + ROUNDING, 1 - ROUNDING)
 
 
 def _stretch(q: Array | float, scale: Array | float) -> Array:
