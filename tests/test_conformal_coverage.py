@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from coverage_contract import LAWS, assert_coverage, run_coverage_suite, run_group_suite, run_shift_suite
-from sosbands.conformal import Band, IntervalMixin, calibration
+from coverage_contract import DISCRETE, LAWS, assert_coverage, run_coverage_suite, run_group_suite, run_shift_suite
+from sosbands.conformal import Band, IntervalMixin, calibration, mixin
 from sosbands.conformal.quantile import conformal_quantile, weighted_conformal_quantile
 
 KINDS = ("symmetric", "asymmetric")
@@ -40,6 +40,12 @@ def test_coverage(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_coverage_of_normalised_scores(kind):
     run_coverage_suite(always(kind, scaled=True), kind, cells=((20, 0.9), (100, 0.9)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scaled", [False, True])
+def test_coverage_with_ties(kind, scaled):
+    run_coverage_suite(always(kind, scaled=scaled), kind, laws=DISCRETE, cells=((99, 0.9),))
 
 
 @pytest.mark.parametrize("lower_share", [0.2, 0.8, 1.0])
@@ -91,6 +97,17 @@ def test_a_clamped_quantile_is_rejected_where_points_are_too_few_and_only_there(
     run_coverage_suite(always("symmetric"), "symmetric", cells=((100, 0.9),))
     with pytest.raises(AssertionError, match="is below"):
         run_coverage_suite(always("symmetric"), "symmetric", cells=((20, 0.99),))
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_ends_that_lose_ties_by_rounding_are_rejected(monkeypatch, scaled):
+    def nearest(band, q_lo, q_up):
+        ends = np.stack([band.lower - q_lo * band.scale, band.upper + q_up * band.scale], axis=1)
+        return ends, np.zeros(len(band), dtype=bool)
+
+    monkeypatch.setattr(mixin, "interval", nearest)
+    with pytest.raises(AssertionError, match="is below"):
+        run_coverage_suite(always("symmetric", scaled=scaled), "symmetric", laws=DISCRETE, cells=((99, 0.9),))
 
 
 class SwappedSides(FixedBand):

@@ -152,6 +152,18 @@ def test_points_needed():
             assert conformal_quantile(np.zeros(needed - 1), float(level)) == math.inf
 
 
+@pytest.mark.parametrize("exponent", [25, 26, 27, 29, 33, 40, 47, 52, 53])
+def test_points_needed_next_to_one(exponent):
+    assert points_needed(1 - 2.0**-exponent) == pytest.approx(2**exponent - 1, rel=1e-6)
+    if exponent > 26:
+        assert points_needed(1 - 2.0**-exponent) == 2**exponent - 1  # without a search, which would take hours
+
+
+@pytest.mark.parametrize("tail", [1e-8, 1e-9, 1e-10, 1e-12, 1e-15])
+def test_points_needed_of_tiny_tails(tail):
+    assert points_needed(1 - tail) == pytest.approx((1 - tail) / (1 - (1 - tail)), rel=1e-6)
+
+
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=40), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
 def test_the_quantile_grows_with_the_level_and_with_the_scores(scores, a, b):
     low, high = sorted((a, b))
@@ -207,6 +219,12 @@ def test_weights_count_up_to_a_constant_and_points_of_weight_zero_not_at_all():
         assert np.array_equal(weighted_conformal_quantile(S, 8 * w, 8 * w_test, level), wanted)
         S_more, w_more = np.append(S, [-99.0, 99.0]), np.append(w, [0.0, 0.0])
         assert np.array_equal(weighted_conformal_quantile(S_more, w_more, w_test, level), wanted)
+
+
+def test_weights_of_any_size_without_a_warning():
+    S, small = np.arange(20.0), np.full(20, 1e-300)
+    assert weighted_conformal_quantile(S, small, [1e300, 1e-300, 0.0], 0.9).tolist() == [math.inf, 18.0, 17.0]
+    assert weighted_conformal_quantile(S, np.full(20, 1e300), [1e-300], 0.9).tolist() == [17.0]
 
 
 def weighted_without_test_weight(scores, weights, test_weights, level):

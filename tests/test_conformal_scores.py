@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sosbands.conformal import Band, interval, lower_scores, symmetric_scores, upper_scores
 
 INF = math.inf
+EPS = np.finfo(float).eps
 
 # small whole numbers and powers of two: all arithmetic is exact, so the equivalence is too
 ENDS = st.integers(-20, 20).map(float)
@@ -161,15 +162,51 @@ def test_one_scale_for_all_rows():
 )
 def test_intervals_by_hand(scale, q_lo, q_up, ends, crossed):
     found, mask = interval(Band([1.0], [3.0], [scale]), q_lo, q_up)
-    assert found.tolist() == [list(ends)]
+    np.testing.assert_allclose(found, [ends], rtol=4 * EPS, atol=4 * EPS)
+    assert crossed or (found[0, 0] <= ends[0] and found[0, 1] >= ends[1])  # rounded outwards
     assert mask.tolist() == [crossed]
 
 
 def test_one_quantile_per_row():
     band = Band([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1.0, 1.0, 0.0])
     ends, crossed = interval(band, np.array([1.0, INF, INF]), np.array([2.0, -3.0, 1.0]))
-    assert ends.tolist() == [[-1.0, 3.0], [-INF, -2.0], [-INF, 1.0]]
+    np.testing.assert_allclose(ends, [[-1.0, 3.0], [-INF, -2.0], [-INF, 1.0]], rtol=4 * EPS)
     assert not crossed.any()
+
+
+NUMBERS = st.floats(-1e6, 1e6) | st.floats(-1, 1) | st.integers(-100, 100).map(lambda i: i / 100)
+NUMBERS = NUMBERS.map(lambda value: value if abs(value) > 1e-200 else 0.0)
+
+
+def check_ties(make):
+    """Whatever the digits, an observation whose score equals the quantile is inside, and by no more than rounding."""
+
+    @settings(max_examples=2000, report_multiple_bugs=False, phases=[Phase.generate])
+    @given(NUMBERS, NUMBERS, st.just(1.0) | st.floats(1e-3, 1e3), NUMBERS)
+    def check(lower, upper, scale, y):
+        band, observed = Band([lower], [upper], [scale]), np.array([y])
+        q_lo, q_up = lower_scores(band, observed), upper_scores(band, observed)
+        ends, _ = make(band, q_lo, q_up)
+        assert inside(observed, ends).all(), "an observation was lost"
+        assert abs(ends[0, 0] - y) <= 8 * EPS * max(abs(lower), abs(y), abs(upper))
+        worse = symmetric_scores(band, observed)
+        assert inside(observed, make(band, worse, worse)[0]).all(), "an observation was lost"
+
+    check()
+
+
+def rounded_to_nearest(band, q_lo, q_up):
+    ends = np.stack([band.lower - q_lo * band.scale, band.upper + q_up * band.scale], axis=1)
+    return ends, ends[:, 0] > ends[:, 1]
+
+
+def test_ties_are_inside():
+    check_ties(interval)
+
+
+def test_rounding_to_nearest_loses_ties():
+    with pytest.raises(AssertionError, match="lost"):
+        check_ties(rounded_to_nearest)
 
 
 @given(

@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
@@ -25,6 +25,7 @@ from sosbands.exceptions import (
     TooFewCalibrationPointsWarning,
     ZeroResidualsWarning,
 )
+from sosbands.learning_data import groups_without, learnt_rows, split_rows
 from sosbands.metrics import evaluate_intervals, interval_score, interval_scorer
 
 RNG = np.random.default_rng(7)
@@ -355,6 +356,42 @@ def test_a_small_group_is_held_back_too():
         assert len(model.calibration_rows_) == 40
 
 
+@pytest.mark.parametrize("size", [1, 3, 0.1, 0.5, 0.9])
+def test_every_group_of_two_is_held_back(size):
+    labels = np.array(["a", "b", "b", "c", "c", "c", *"d" * 30, "e", *"f" * 20, "g", "g"])
+    singles = []
+    for seed in range(60):
+        learn, held = split_rows(len(labels), size, np.random.RandomState(seed), labels)
+        assert np.array_equal(np.sort(np.concatenate([learn, held])), np.arange(len(labels)))
+        assert len(learn)
+        assert set("bcdfg") <= set(labels[held])
+        wanted = size if isinstance(size, int) else round(size * len(labels))
+        assert wanted <= len(held) <= wanted + 5
+        assert groups_without(labels, held) == sorted({"a", "e"} - set(labels[held]))
+        singles.append(sorted({"a", "e"} & set(labels[held])))
+    for label in "ae":  # about as often as the size says, whatever its place in the alphabet
+        share = np.mean([label in found for found in singles])
+        assert abs(share - wanted / len(labels)) < 0.25
+        assert size in (1, 3) or share > 0
+
+
+def test_groups_without_calibration_rows_are_named():
+    labels = np.array(["alone"] + ["many"] * (N - 1))
+    found = []
+    for seed in range(6):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = fast(random_state=seed).fit(X, Y, groups=labels)
+        texts = [str(w.message) for w in caught if w.category is TooFewCalibrationPointsWarning]
+        found.append(0 in model.calibration_rows_)
+        assert len(texts) == (not found[-1])
+        if texts:
+            assert "the groups 'alone' of one row each have no calibration row" in texts[0]
+            with pytest.raises(ValueError, match="not seen, 'alone'"):
+                model.predict_interval(X_NEW[:1], groups=["alone"])
+    assert set(found) == {True, False}
+
+
 def test_learning_rows_given_to_conformalize_are_noticed(model):
     learn, held = model.learning_rows_, model.calibration_rows_
     again = clone(model).fit(X, Y)
@@ -362,8 +399,27 @@ def test_learning_rows_given_to_conformalize_are_noticed(model):
         with pytest.warns(LearningRowsWarning, match=f"^{seen} of the {len(rows)} rows given to conformalize"):
             again.conformalize(X[rows], Y[rows])
     again.conformalize(X[held], Y[held])  # no warning: these were held back
-    again.conformalize(X[learn], Y[learn] + 1e-9)
+    again.conformalize(X[learn], Y[learn] + 1e-3)
+    again.conformalize(X[np.concatenate([held, learn[:2]])], Y[np.concatenate([held, learn[:2]])])  # two are no proof
+    assert "at least 90% of new rows" in again.summary()
+    with pytest.warns(LearningRowsWarning, match="^40 of the 40"):
+        again.conformalize(X[learn].astype(np.float32), Y[learn].astype(np.float32))
+    assert again.n_learnt_calibration_rows_ == 40
+    text = again.summary()
+    assert "Calibrated on 40 rows, 40 of which were learnt from in fit: NO coverage is promised" in text
+    assert "at least" not in text
     again.conformalize(X_NEW, Y_NEW)
+    assert again.n_learnt_calibration_rows_ == 0
+    assert "at least 90% of new rows" in again.summary()
+
+
+def test_repeated_rows_explain_their_share_and_its_chance():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        hashes = rng.integers(0, 150, 400).astype(np.uint64)
+        assert learnt_rows(hashes[200:], hashes[:200]) == 0  # about half have a twin
+    alone = np.arange(100, dtype=np.uint64)
+    assert [learnt_rows(alone[50:], alone[: 50 + seen]) for seen in (0, 2, 3, 50)] == [0, 0, 3, 50]
 
 
 def test_equal_rows_in_the_data_are_no_reason_to_warn():
@@ -451,7 +507,7 @@ def test_outliers_shape_no_band_but_count_in_calibration():
     Z = tame.preprocessor_.transform(X)
     uncovered = np.flatnonzero(y - tame.predict(X) > tame.upper_(Z) + 1e-6)
     assert uncovered.tolist() == [wild[0]]
-    assert "1 rows with the largest residuals need not be covered" in tame.summary()
+    assert "1 rows with the largest residuals are left out of the bands" in tame.summary()
     split = fast(outlier_fraction=0.2).fit(X, Y)
     assert split.n_calibration_ == 40  # calibration is untouched
     assert np.array_equal(split.calibration_rows_, fast().fit(X, Y).calibration_rows_)
@@ -486,6 +542,37 @@ def test_evaluate_is_the_row_of_the_metrics(model):
     expected = evaluate_intervals(Y_NEW, ends[:, 0], ends[:, 1], confidence_level=0.8)
     assert {name: row[name] for name in expected} == expected
     assert row["worst_set_coverage"] == row["coverage"]  # 30 rows: every set is the whole
+
+
+@pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
+@pytest.mark.parametrize("preprocessor", [None, "standardize", MinMaxScaler()])
+def test_the_worst_set_is_looked_for_in_units_of_the_learning_rows(preprocessor):
+    rng = np.random.default_rng(5)
+    A = rng.standard_normal((400, 2)) * [1.0, 1000.0] + [0.0, 500.0]
+    b = A[:, 0] + rng.standard_normal(400) * (1 + (A[:, 0] > 1))
+    model = fast(preprocessor=preprocessor).fit(A[:100], b[:100])
+    ends = model.predict_interval(A[100:])
+    learn = A[model.learning_rows_]
+    wanted = evaluate_intervals(b[100:], *ends.T, confidence_level=0.9, X=A[100:], X_learn=learn)
+    assert model.evaluate(A[100:], b[100:])["worst_set_coverage"] == wanted["worst_set_coverage"]
+    model.set_params(preprocessor=None if preprocessor else "standardize")  # of no effect after fit
+    assert model.evaluate(A[100:], b[100:])["worst_set_coverage"] == wanted["worst_set_coverage"]
+
+
+@pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
+def test_a_tie_with_every_calibration_row_is_covered():
+    A, b = np.full((50, 1), 2.0), np.full(50, 0.43)
+    for center in (0.3, 0.1, 0.7, 1 / 3, -5.9):
+        model = fast(lambda Z, c=center: c + 0 * Z[:, 0], calibration_size=None).fit(X[:, :1], Y)
+        lower, upper = model.conformalize(A, b).predict_interval(A, [0.5, 0.9])[0]
+        assert (lower <= 0.43).all()
+        assert (upper >= 0.43).all()
+
+
+def test_numpy_booleans():
+    assert np.array_equal(
+        fast(normalize=np.True_).fit(X, Y).predict_interval(X_NEW), fast().fit(X, Y).predict_interval(X_NEW)
+    )
 
 
 def test_functions_as_models_and_kernels():

@@ -195,6 +195,7 @@ CALLS = {
     "y two columns": (lambda: new().fit(X, MANY), MultiOutputError, r"y has shape \(30, 2\): expected one target"),
     "y 3-D": (lambda: new().fit(X, MANY[None]), ValueError, r"y has shape \(1, 30, 2\): expected \(30,\)"),
     "y scalar": (lambda: new().fit(X, 3.0), ValueError, r"y has shape \(\): expected \(30,\)"),
+    "y huge": (lambda: new().fit(X, Y * 1e300), ValueError, "y has entries as large as .*: expected at most 1e.150"),
     "groups short": (lambda: new().fit(X, Y, groups=[1, 2]), ValueError, r"groups has shape \(2,\).*\(30,\)"),
     "groups 2-D": (lambda: new().fit(X, Y, groups=MANY), ValueError, r"groups has shape \(30, 2\).*\(30,\)"),
     "groups NaN": (lambda: new().fit(X, Y, groups=NAN_Y), ValueError, "groups has labels that are NaN"),

@@ -211,3 +211,12 @@ def test_the_public_face_is_small_and_exists():
     assert 1 <= len(sosbands.__all__) <= 15
     assert len(set(sosbands.__all__)) == len(sosbands.__all__)
     assert [name for name in sosbands.__all__ if not hasattr(sosbands, name)] == []
+
+
+def test_rooms_are_found_by_attribute_after_a_plain_import():
+    code = (
+        "import sosbands; sosbands.metrics.interval_scorer(); sosbands.datasets.synthetic_case(1); sosbands.tuning.tune"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'metric'"):
+        sosbands.metric  # noqa: B018

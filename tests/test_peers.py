@@ -69,8 +69,12 @@ def our_intervals(model, m, level, calibration):
 
 
 def different(peer, ours):
-    """Cells of size and level in which two functions of them do not give the same digits."""
-    return [(m, level) for m in SIZES for level in LEVELS if not np.array_equal(peer(m, level), ours(m, level))]
+    """Cells of size and level in which two functions of them differ by more than our rounding outwards."""
+    return [(m, level) for m in SIZES for level in LEVELS if not same(peer(m, level), ours(m, level))]
+
+
+def same(peer, ours):
+    return np.allclose(peer, ours, rtol=1e-14, atol=1e-14)
 
 
 def test_our_rank_is_the_exact_one_for_every_size_and_level():
@@ -145,7 +149,7 @@ def test_crepes_groups(model):
     ours = PlainSplit(model).conformalize(X, y, groups=groups)
     with pytest.warns(UserWarning, match="5 in group 2"):
         found = ours.predict_interval(rows(20, 1)[0], 0.875, groups=test_groups)
-    assert np.array_equal(found, expected)
+    assert same(expected, found)
     assert np.isinf(found[test_groups == 2]).all()
 
 

@@ -4,6 +4,9 @@ Two non-negative functions, kernel sums of squares, are learnt below and above a
 whose solution is certified; a penalty moves the bands continuously from asymmetric to symmetric.
 """
 
+from importlib import import_module
+from typing import Any
+
 from sosbands.bands import learn_band_path, learn_bands
 from sosbands.estimator import SoSBandRegressor
 from sosbands.persistence import load
@@ -21,3 +24,12 @@ __all__ = [
     "learn_bands",
     "load",
 ]
+
+_ROOMS = ("conformal", "datasets", "kernels", "metrics", "point_models", "reference", "stats", "tuning")
+
+
+def __getattr__(name: str) -> Any:
+    """Import the other rooms when they are first named: ``sosbands.metrics`` works after ``import sosbands``."""
+    if name in _ROOMS:
+        return import_module(f"sosbands.{name}")
+    raise AttributeError(f"module 'sosbands' has no attribute {name!r}")

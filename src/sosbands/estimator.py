@@ -15,6 +15,7 @@ from sosbands._types import AnyArray, Array
 from sosbands.bands import learn_bands
 from sosbands.conformal import Band, Calibration, IntervalMixin
 from sosbands.conformal.arguments import read_groups
+from sosbands.conformal.calibration import shown
 from sosbands.exceptions import LearningRowsWarning, OffDataWarning, TooFewCalibrationPointsWarning
 from sosbands.learning_data import (
     Rows,
@@ -82,8 +83,9 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
     normalize : bool
         Take the residuals relative to their root mean square and the penalties relative to an initial model.
     outlier_fraction : float in [0, 1)
-        Part of the learning rows, those with the largest residuals, that are left out of the bands altogether. The point
-        model and calibration still see every row.
+        Part of the learning rows, those with the largest residuals, that are left out of the bands altogether: they
+        are no data of the band problem, which neither covers them nor counts them in its mean width. The point model
+        and calibration leave no row out.
     criterion, symmetry_test, test_level
         Reserved for the tuning of lengthscale and symmetry penalty.
     cv : int
@@ -116,6 +118,10 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         trace_left_out.
     residual_rms_, mean_lower_, mean_upper_ : float
         Root mean square of the residuals, and mean of each band over the learning rows before calibration.
+    reads_numbers_ : bool
+        Whether X must be a table of numbers, as no transformer of the user's makes one of it.
+    learning_mean_, learning_scale_ : ndarray
+        Mean and standard deviation of what the kernel sees of the learning rows.
     model_sees_points_ : bool
         Whether the point model was fitted to what the preprocessor gives instead of X.
     active_lower_, active_upper_ : ndarray of int
@@ -202,6 +208,7 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         check_parameters(self)
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # a second fit that fails must not leave a mixture
+        self.reads_numbers_ = self.preprocessor is None or isinstance(self.preprocessor, str)
         rows = self._read(X, reset=True)
         y = read_target(y, len(rows))
         labels = None if groups is None else read_groups(groups, len(rows))
@@ -212,7 +219,7 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         lost = [] if labels is None else groups_without(labels, self.calibration_rows_)
         if lost:
             warnings.warn(
-                f"the groups {lost} of one row each have no calibration row, because theirs is learnt from: "
+                f"the groups {shown(lost)} of one row each have no calibration row, because theirs is learnt from: "
                 "predict_interval knows no quantile for them",
                 TooFewCalibrationPointsWarning,
                 stacklevel=2,
@@ -229,7 +236,7 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
     def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
         """Preprocessor, point model, residuals and bands of the learning rows."""
         self.preprocessor_ = make_preprocessor(self.preprocessor, rows.for_kernel)
-        self.model_sees_points_ = self.estimator is None and not self._is_numeric
+        self.model_sees_points_ = self.estimator is None and not self.reads_numbers_
         points = dense_points(self.preprocessor_, rows.for_kernel)
         check_kernel(self.kernel, self.lengthscale, points.shape[1])
         X = points if self.model_sees_points_ else rows.for_model
@@ -326,15 +333,10 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         check_is_fitted(self, "lower_")
         save(self, path)
 
-    @property
-    def _is_numeric(self) -> bool:
-        """Whether X must be a table of numbers, as no transformer of the user's makes one of it."""
-        return self.preprocessor is None or isinstance(self.preprocessor, str)
-
     def _read(self, X: Any, *, reset: bool) -> Rows:
         """Rows, checked: numbers for the built-in preprocessors; a transformer of the user's sees what was given."""
         least = 2 if reset else 1
-        if self._is_numeric:
+        if self.reads_numbers_:
             numbers = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_min_samples=least)
             return Rows(X if hasattr(X, "columns") else numbers, numbers)
         if len(np.shape(X)) != 2:
@@ -384,7 +386,7 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
 
     def _hashes(self, rows: Rows, y: Array) -> AnyArray:
         """Hashes of rows with their targets: of numbers as given, of other rows as the preprocessor shows them."""
-        return row_hashes(dense_points(None if self._is_numeric else self.preprocessor_, rows.for_kernel), y)
+        return row_hashes(dense_points(None if self.reads_numbers_ else self.preprocessor_, rows.for_kernel), y)
 
     def _metric_points(self, X: Any) -> dict[str, Array]:
         """What the kernel sees, in units of the learning set."""

@@ -62,8 +62,8 @@ def read_target(y: Any, n: int) -> Array:
     largest = np.abs(values).max(initial=0.0)
     if largest > LARGEST_TARGET:
         raise ValueError(
-            f"y has entries as large as {largest:.3g}: expected at most {LARGEST_TARGET:g}, because their squares must be "
-            "finite; give y in another unit"
+            f"y has entries as large as {largest:.3g}: expected at most {LARGEST_TARGET:g}, because their squares must "
+            "be finite; give y in another unit"
         )
     return values
 

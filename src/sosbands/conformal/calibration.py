@@ -91,7 +91,7 @@ class Calibration:
             unseen = [label for label in np.unique(labels).tolist() if label not in seen]
             if unseen:
                 raise ValueError(
-                    f"groups has labels that conformalize has not seen, {_shown(unseen)}: expected {_shown(list(seen))}"
+                    f"groups has labels that conformalize has not seen, {shown(unseen)}: expected {shown(list(seen))}"
                 )
         return labels, weights
 
@@ -178,5 +178,6 @@ def _listed(items: list[str]) -> str:
     return ", ".join(items[:SHOWN]) + (f" and {len(items) - SHOWN} more" if len(items) > SHOWN else "")
 
 
-def _shown(labels: list[Any]) -> str:
+def shown(labels: list[Any]) -> str:
+    """The first labels, and how many more there are."""
     return _listed([repr(label) for label in labels])
