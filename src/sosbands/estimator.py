@@ -24,6 +24,7 @@ from sosbands.learning_data import (
     learning_residuals,
     learnt_rows,
     make_preprocessor,
+    naming_preprocessor,
     one_per_row,
     point_model,
     read_target,
@@ -337,7 +338,8 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         """Rows, checked: numbers for the built-in preprocessors; a transformer of the user's sees what was given."""
         least = 2 if reset else 1
         if self.reads_numbers_:
-            numbers = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_min_samples=least)
+            with naming_preprocessor():
+                numbers = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_min_samples=least)
             return Rows(X if hasattr(X, "columns") else numbers, numbers)
         if len(np.shape(X)) != 2:
             raise ValueError(f"X has shape {np.shape(X)}: expected two dimensions, rows and features")

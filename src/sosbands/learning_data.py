@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,6 +126,20 @@ def learning_residuals(model: Any, X: Any, y: Array, *, rule: str, cv: KFold | N
         blocks = [block.for_model for block in Rows(X, X).blocks()]
         return np.asarray(y - np.concatenate([one_per_row(model.predict(b), _num_samples(b)) for b in blocks]))
     return np.asarray(y - one_per_row(cross_val_predict(clone(model), X, y, cv=cv, n_jobs=n_jobs), len(y)))
+
+
+@contextmanager
+def naming_preprocessor() -> Iterator[None]:
+    """Say what to do about text, dates and missing values, which the kernel cannot compare."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if not any(word in str(error) for word in ("could not convert", "NaN", "dtype", "DType")):
+            raise
+        hint = (
+            "The kernel needs numbers: pass a `preprocessor` (any transformer) that encodes and fills in such columns"
+        )
+        raise ValueError(f"{error}\n{hint}, and an `estimator` that takes them.") from error
 
 
 def make_preprocessor(preprocessor: Any, X: Any) -> Any:
