@@ -4,6 +4,7 @@ import re
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.linear_model import LinearRegression
@@ -408,3 +409,10 @@ def test_old_numbers_survive_a_bad_parameter_but_not_bad_data():
         model.fit(X, NAN_Y)
     with pytest.raises(NotFittedError):
         model.predict(X_NEW)
+
+
+@pytest.mark.parametrize("column", [["x", "y"] * 10, [np.nan, 1.0] * 10, np.array(["2020-01-01"] * 20, dtype="M8[s]")])
+def test_columns_that_the_kernel_cannot_compare_name_the_preprocessor(column):
+    frame = pd.DataFrame({"a": np.arange(20.0), "b": column})
+    with pytest.raises(ValueError, match="pass a `preprocessor`"):
+        SoSBandRegressor().fit(frame, np.arange(20.0))

@@ -133,8 +133,6 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         Calibration rows that `fit` had learnt from; above 0 the coverage guarantee is void.
     scores_ : ndarray
         Calibration scores.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
     """
 
     def __init__(

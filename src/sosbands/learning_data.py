@@ -137,9 +137,9 @@ def naming_preprocessor() -> Iterator[None]:
         if not any(word in str(error) for word in ("could not convert", "NaN", "dtype", "DType")):
             raise
         hint = (
-            "The kernel needs numbers: pass a `preprocessor` (any transformer) that encodes and fills in such columns"
+            "The kernel needs numbers: pass a `preprocessor` (any transformer) that encodes and fills in such columns."
         )
-        raise ValueError(f"{error}\n{hint}, and an `estimator` that takes them.") from error
+        raise ValueError(f"{error}\n{hint}") from error
 
 
 def make_preprocessor(preprocessor: Any, X: Any) -> Any:
