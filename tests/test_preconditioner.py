@@ -8,6 +8,7 @@ from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.problems import OperatorPenaltyProblem, SideTerm, TrainingPenaltyProblem
 from sosbands.problems.conjugates import TraceFrobenius
 from sosbands.problems.preconditioner import (
+    FULL_ROWS,
     MAX_RANK,
     ROWS_PER_FEATURE,
     TRACE_LEFT,
@@ -70,7 +71,7 @@ def test_curvature_where_all_eigenvalues_have_one_sign(shift):
 # ---------------------------------------------------------------- the squared kernel
 
 
-@pytest.mark.parametrize(("n", "ell", "d"), [(300, 1.0, 1), (400, 2.0, 1), (300, 1.0, 8)])
+@pytest.mark.parametrize(("n", "ell", "d"), [(300, 1.0, 1), (401, 2.0, 1), (300, 0.3, 8), (401, 1.0, 8)])
 def test_square_features(n, ell, d):
     """R'R is the Nystrom projection of the squared kernel: exact at the pivots, below it elsewhere."""
     term = side_term(n, ell, d)
@@ -81,7 +82,7 @@ def test_square_features(n, ell, d):
     np.testing.assert_allclose(remainder[pivots], 0.0, atol=1e-10)
     assert np.linalg.eigvalsh(remainder)[0] >= -1e-10 * n
     np.testing.assert_allclose(squares.gram, R @ R.T, atol=1e-12 * n)
-    limit = min(MAX_RANK, 1 + n // ROWS_PER_FEATURE)
+    limit = n if n <= FULL_ROWS else min(MAX_RANK, n // ROWS_PER_FEATURE)
     left = np.trace(remainder) / np.trace(K2)
     assert len(R) <= limit
     assert left <= TRACE_LEFT or len(R) == limit

@@ -18,6 +18,7 @@ from sosbands._types import Array, BoolArray, IntArray
 from sosbands.pivoted_cholesky import greedy_pivoted_cholesky
 from sosbands.problems.side import SideState, SideTerm
 
+FULL_ROWS = 400  # up to here all features are affordable, and rough kernels need them
 MAX_RANK = 250
 ROWS_PER_FEATURE = 8  # more features than that cost more than the iterations they save
 TRACE_LEFT = 1e-6
@@ -56,7 +57,7 @@ def _learn(V: Array) -> SquareFeatures:
         diag,
         floor=len(diag) * float(np.finfo(float).eps * diag.max()),
         trace_left=TRACE_LEFT * float(diag.sum()),
-        max_rank=min(MAX_RANK, 1 + len(diag) // ROWS_PER_FEATURE),
+        max_rank=len(diag) if len(diag) <= FULL_ROWS else min(MAX_RANK, len(diag) // ROWS_PER_FEATURE),
         block=32,
     )
     return SquareFeatures(R, pivots, R @ R.T)
