@@ -38,24 +38,25 @@ ALLOWED = {
     "parameters": {"kernels", "scaling", "solvers"},
     "summary": {"conformal"},
     "persistence": set(),
+    "split_regressor": {"conformal", "learning_data", "persistence"},
     "estimator": {
         "bands",
         "conformal",
         "learning_data",
         "parameters",
-        "persistence",
         "point_models",
         "sos",
+        "split_regressor",
         "summary",
         "tuning",
     },
-    "baselines": {"bands", "conformal", "tuning"},
+    "baselines": {"bands", "conformal", "learning_data", "parameters", "point_models", "split_regressor", "tuning"},
     "comparison": {"conformal", "metrics"},
     "plotting": {"metrics"},
 }
 HELPERS = {
     "bands": {"prepare", "scaling", "solution"},
-    "estimator": {"learning_data", "parameters", "persistence", "summary"},
+    "estimator": {"learning_data", "parameters", "persistence", "split_regressor", "summary"},
     "point_models": {"gaussian_process", "spline_smoothing"},
 }
 BELOW = set(ALLOWED).difference(*HELPERS.values())

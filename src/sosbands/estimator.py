@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import KFold
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from sosbands._types import AnyArray, Array
+from sosbands._types import Array
 from sosbands.bands import learn_bands
-from sosbands.conformal import Band, Calibration, IntervalMixin
-from sosbands.conformal.arguments import read_groups
-from sosbands.conformal.calibration import shown
-from sosbands.exceptions import LearningRowsWarning, OffDataWarning, TooFewCalibrationPointsWarning
+from sosbands.conformal import Band
+from sosbands.exceptions import OffDataWarning
 from sosbands.learning_data import (
     Rows,
     dense_points,
-    groups_without,
     learning_residuals,
-    learnt_rows,
     make_preprocessor,
-    naming_preprocessor,
     one_per_row,
     point_model,
-    read_target,
-    row_hashes,
-    split_rows,
     without_outliers,
 )
 from sosbands.parameters import check_kernel, check_parameters, lengthscale_in_use
 from sosbands.point_models import residual_rule
 from sosbands.sos import deployed_pair, evaluate_pair
+from sosbands.split_regressor import LEARNT, SplitRegressor
 from sosbands.summary import describe
 
 SUPPORT_WARNING = 0.5
 
 
-class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class SoSBandRegressor(SplitRegressor):
     """Prediction intervals from kernel sum-of-squares bands, with split-conformal calibration.
 
     Two non-negative functions are learnt around a point model, one below and one above, by a convex problem whose
@@ -190,47 +181,15 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
-        """Learn the point model and the bands, and calibrate on the rows held back.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, n_features)
-            Rows.
-        y : array of shape (n,)
-            Their targets.
-        groups : array of shape (n,), optional
-            Labels of the rows: each group is held back in the same proportion, at least one row of those with two or
-            more, and gets its own quantiles; a warning names groups without calibration rows. The bands are common.
-            `predict_interval` then needs the labels too.
-        """
+    def _check_parameters(self) -> None:
         check_parameters(self)
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)  # a second fit that fails must not leave a mixture
-        self.reads_numbers_ = self.preprocessor is None or isinstance(self.preprocessor, str)
-        rows = self._read(X, reset=True)
-        y = read_target(y, len(rows))
-        labels = None if groups is None else read_groups(groups, len(rows))
-        if labels is not None and self.calibration_size is None:
-            raise ValueError("groups was given: expected None with calibration_size=None, as fit does not calibrate")
-        rng = check_random_state(self.random_state)
-        self.learning_rows_, self.calibration_rows_ = split_rows(len(rows), self.calibration_size, rng, labels)
-        lost = [] if labels is None else groups_without(labels, self.calibration_rows_)
-        if lost:
-            warnings.warn(
-                f"the groups {shown(lost)} of one row each have no calibration row, because theirs is learnt from: "
-                "predict_interval knows no quantile for them",
-                TooFewCalibrationPointsWarning,
-                stacklevel=2,
-            )
-        self._learn(rows.take(self.learning_rows_), y[self.learning_rows_], rng)
-        if len(self.calibration_rows_):
-            held = self.calibration_rows_
-            band = self._band_of(rows.take(held))
-            self.calibration_ = Calibration.of(band, y[held], None if labels is None else labels[held])
-            self.n_learnt_calibration_rows_ = 0
-            self._say(f"calibrated on {len(held)} rows")
-        return self
+
+    def _wants_numbers(self) -> bool:
+        """A transformer of the user's sees what was given."""
+        return self.preprocessor is None or isinstance(self.preprocessor, str)
+
+    def _numbers(self, rows: Rows) -> Array:
+        return dense_points(self.preprocessor_, rows.for_kernel)
 
     def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
         """Preprocessor, point model, residuals and bands of the learning rows."""
@@ -247,7 +206,6 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         r = learning_residuals(self.estimator_, X, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
         self._learn_bands(points, r)
         self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
-        self.learning_hashes_ = np.sort(self._hashes(rows, y))
 
     def _learn_bands(self, points: Array, r: Array) -> None:
         """Bands of the residuals, and what is worth knowing of them."""
@@ -277,79 +235,16 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
         self.certificate_ = bands.certificate
         self._say(f"bands {bands.status.value} with a relative gap of {bands.gap:.1e} in {bands.seconds:.2g} s")
 
-    def conformalize(self, X: Any, y: Any, *, groups: Any = None, likelihood_ratio: Any = None) -> Self:
-        """Calibrate on rows that `fit` has not seen; a second call replaces the first.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (m, n_features)
-            Rows.
-        y : array of shape (m,)
-            Their targets.
-        groups : array of shape (m,), optional
-            Labels: each group gets its own quantiles, and so its own coverage guarantee.
-        likelihood_ratio : array of shape (m,), optional
-            Density of the test points over that of the calibration points, up to a constant (covariate shift).
-        """
-        check_is_fitted(self, "lower_")
-        check_parameters(self)
-        rows = self._read(X, reset=False)
-        target = read_target(y, len(rows))
-        hashes = self._hashes(rows, target)
-        seen = learnt_rows(hashes, self.learning_hashes_)
-        if seen:
-            warnings.warn(
-                f"{seen} of the {len(hashes)} rows given to conformalize were learnt from in fit: the coverage "
-                "guarantee needs rows that fit has not seen",
-                LearningRowsWarning,
-                stacklevel=2,
-            )
-        self.calibration_ = Calibration.of(self._band_of(rows), target, groups, likelihood_ratio)
-        self.n_learnt_calibration_rows_ = seen
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """Prediction of the point model, shape (n,)."""
-        check_is_fitted(self, "lower_")
-        blocks = self._read(X, reset=False).blocks()
-        return np.concatenate([self._center(block) for block in blocks])
-
     def support(self, X: Any) -> Array:
         """How much the learning points say about each row: ``||Phi(x)||^2 / k(x, x)`` in [0, 1], 1 at the points."""
-        check_is_fitted(self, "lower_")
+        check_is_fitted(self, LEARNT)
         points = (dense_points(self.preprocessor_, b.for_kernel) for b in self._read(X, reset=False).blocks())
         return np.concatenate([evaluate_pair(self.lower_, self.upper_, block)[2] for block in points])
 
     def summary(self) -> str:
         """What was learnt, in words."""
-        check_is_fitted(self, "lower_")
+        check_is_fitted(self, LEARNT)
         return describe(self)
-
-    def save(self, path: Any) -> None:
-        """Write the model to a file that :func:`sosbands.load` reads without running any code in it."""
-        from sosbands.persistence import save  # here, because saving is rare and skops slow to import
-
-        check_is_fitted(self, "lower_")
-        save(self, path)
-
-    def _read(self, X: Any, *, reset: bool) -> Rows:
-        """Rows, checked: numbers for the built-in preprocessors; a transformer of the user's sees what was given."""
-        least = 2 if reset else 1
-        if self.reads_numbers_:
-            with naming_preprocessor():
-                numbers = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_min_samples=least)
-            return Rows(X if hasattr(X, "columns") else numbers, numbers)
-        if len(np.shape(X)) != 2:
-            raise ValueError(f"X has shape {np.shape(X)}: expected two dimensions, rows and features")
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        rows = Rows(X, X)
-        if len(rows) < least:
-            raise ValueError(f"X has {len(rows)} rows: expected at least {least}")
-        return rows
-
-    def _band(self, X: Any) -> Band:
-        check_is_fitted(self, "lower_")
-        return self._band_of(self._read(X, reset=False))
 
     def _band_of(self, rows: Rows) -> Band:
         """Uncalibrated ends and support, in blocks of rows."""
@@ -369,10 +264,6 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
             X = dense_points(self.preprocessor_, rows.for_kernel) if points is None else points
         return one_per_row(self.estimator_.predict(X), len(rows))
 
-    def _calibrated(self, wanted: str) -> Calibration:
-        check_is_fitted(self, "lower_")
-        return super()._calibrated(wanted)
-
     def _check_band(self, band: Band) -> None:
         """Warn of rows on which the learning data say nothing: there the band functions tend to zero."""
         far = 0 if band.support is None else int(np.count_nonzero(band.support < SUPPORT_WARNING))
@@ -384,17 +275,9 @@ class SoSBandRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: i
                 stacklevel=3,  # the caller of predict_interval
             )
 
-    def _hashes(self, rows: Rows, y: Array) -> AnyArray:
-        """Hashes of rows with their targets: of numbers as given, of other rows as the preprocessor shows them."""
-        return row_hashes(dense_points(None if self.reads_numbers_ else self.preprocessor_, rows.for_kernel), y)
-
     def _metric_points(self, X: Any) -> dict[str, Array]:
         """What the kernel sees, in units of the learning set."""
         points = dense_points(self.preprocessor_, self._read(X, reset=False).for_kernel)
         points = (points - self.learning_mean_) / np.where(self.learning_scale_ > 0, self.learning_scale_, 1.0)
         unit = np.ones((1, points.shape[1]))
         return {"X": points, "X_learn": np.vstack([-unit, unit])}  # mean 0, standard deviation 1
-
-    def _say(self, message: str) -> None:
-        if self.verbose:
-            print(f"[SoSBandRegressor] {message}")
