@@ -69,3 +69,7 @@ class LearningRowsWarning(SosbandsWarning):
 
 class OffDataWarning(SosbandsWarning):
     """Some rows are far from the learning data, where the bands say nothing."""
+
+
+class DatasetNotFoundError(SosbandsError, FileNotFoundError):
+    """A data set is not where it was looked for; the message says how to get it."""
