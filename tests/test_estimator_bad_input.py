@@ -28,6 +28,8 @@ MANY = np.stack([Y, Y], axis=1)
 NAN_X = np.where(np.arange(2 * N).reshape(N, 2) == 7, np.nan, X)
 NAN_Y = np.where(np.arange(N) == 3, np.nan, Y)
 
+FAST = {"lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
+
 
 # ---------------------------------------------------------------- the constructor, complained about in fit
 
@@ -146,11 +148,11 @@ def test_every_parameter_is_in_the_table():
 
 @cache
 def fitted(calibration="symmetric", **options):
-    return SoSBandRegressor(LinearRegression(), calibration=calibration, tol=1e-2, random_state=0, **options).fit(X, Y)
+    return SoSBandRegressor(LinearRegression(), calibration=calibration, **FAST, **options).fit(X, Y)
 
 
 def new(**options):
-    return SoSBandRegressor(LinearRegression(), tol=1e-2, random_state=0, **options)
+    return SoSBandRegressor(LinearRegression(), **FAST, **options)
 
 
 def learnt():

@@ -38,7 +38,13 @@ pytestmark = [
 def learnt(law_number, kind):
     """Bands learnt from 60 rows of a law, without calibration."""
     X, y = LAWS[law_number].draw(np.random.default_rng(100 + law_number), 60)
-    options = {"calibration": kind, "calibration_size": None, "symmetry_penalty": 0.1, "rank": 10}
+    options = {
+        "calibration": kind,
+        "calibration_size": None,
+        "lengthscale": "median",
+        "symmetry_penalty": 0.1,
+        "rank": 10,
+    }
     return SoSBandRegressor(SmoothingSplineRegressor(), **options).fit(X, y)
 
 
@@ -85,7 +91,8 @@ def coverage_of_fits(law, m, make_model, draws=DRAWS):
 def split_fit(X, y, rng):
     seed = int(rng.integers(2**31))
     options = {"calibration_size": len(y) - 12, "residuals": "in-sample", "normalize": False, "tol": 0.1}
-    return SoSBandRegressor(LinearRegression(), random_state=seed, **options).fit(X, y)
+    fixed = {"lengthscale": "median", "symmetry_penalty": 1.0}
+    return SoSBandRegressor(LinearRegression(), random_state=seed, **fixed, **options).fit(X, y)
 
 
 def calibrated_on_learning_rows(X, y, rng):  # noqa: ARG001

@@ -16,7 +16,7 @@ def learn(estimator):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (2 * LEARNING, 2))
     y = X[:, 0] + rng.standard_normal(2 * LEARNING)
-    return SoSBandRegressor(estimator, tol=1e-2, random_state=0).fit(X, y)
+    return SoSBandRegressor(estimator, lengthscale="median", symmetry_penalty=1.0, tol=1e-2, random_state=0).fit(X, y)
 
 
 def extra_memory(call):

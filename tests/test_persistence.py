@@ -28,7 +28,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (60, 2))
 Y = X[:, 0] + (1 + X[:, 1]) * RNG.exponential(size=60)
 X_NEW = RNG.uniform(-1, 1, (40, 2))
-FAST = {"tol": 1e-2, "random_state": 0}
+FAST = {"lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
 
 
 def sine(X):

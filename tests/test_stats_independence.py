@@ -167,12 +167,19 @@ def test_feature_test_has_power():
 def test_feature_statistic_by_matrices():
     rng = np.random.default_rng(0)
     X, r = rng.uniform(size=(20, 2)), rng.standard_normal(20)
-    rank = scipy_stats.rankdata(np.abs(r))
+    u = (scipy_stats.rankdata(np.abs(r)) - 0.5) / 20
     H = np.eye(20) - 1 / 20
     K = H @ np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / (2 * 0.3**2)) @ H
-    L = -np.abs(rank[:, None] - rank[None]) / 2  # the energy kernel, centred, is twice the product of the indicators
+    L = sum(np.outer(np.cos(np.pi * k * u), np.cos(np.pi * k * u)) / k**2 for k in range(1, 9))
     expected = np.trace(K @ L) / np.linalg.norm(K) / 20
-    assert feature_independence_test(X, r, [0.3], random_state=0).statistic == pytest.approx(expected, rel=1e-10)
+    found = feature_independence_test(X, r, [0.3], random_state=0).statistic
+    assert found == pytest.approx(expected, rel=1e-10)
+    # what the cosine series adds up to, once centred
+    v = np.linspace(0, 1, 400)
+    energy, some = -np.abs(v[:, None] - v[None]) * np.pi**2 / 4, np.cos(3 * v) + v**4
+    some = some - some.mean()
+    cosines = np.array([some @ np.cos(np.pi * k * v) / k for k in range(1, 9)])
+    assert np.square(cosines).sum() == pytest.approx(some @ energy @ some, rel=1e-3)
 
 
 def test_feature_test_degenerate_input():

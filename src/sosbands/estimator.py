@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands._types import Array
-from sosbands.bands import learn_bands
+from sosbands.bands import learn_bands, penalty_scale
 from sosbands.conformal import Band
 from sosbands.exceptions import OffDataWarning
 from sosbands.learning_data import (
@@ -27,6 +27,7 @@ from sosbands.point_models import residual_rule
 from sosbands.sos import deployed_pair, evaluate_pair
 from sosbands.split_regressor import LEARNT, SplitRegressor
 from sosbands.summary import describe
+from sosbands.tuning import Rules, TuningReport, tune
 
 SUPPORT_WARNING = 0.5
 
@@ -53,12 +54,12 @@ class SoSBandRegressor(SplitRegressor):
         `conformalize` must be called with other rows.
     symmetry_penalty : "auto", float or pair
         0 gives independent bands, inf a symmetric one; a pair (nuclear, squared Frobenius) for the operator kind.
-        "auto" is 1.
+        "auto" lets the data choose (`tuning_`).
     symmetry_kind : {"training", "operator"}
         Where the difference of the bands is penalised: at the learning points, or as operators.
     lengthscale : "auto", "median", float, array of shape (n_features,) or dict
-        Of the kernel, in units of what it sees; {"lower": ..., "upper": ...} gives each side its own. "auto" is the
-        median distance.
+        Of the kernel, in units of what it sees; {"lower": ..., "upper": ...} gives each side its own. "auto" lets the
+        data choose, also bands of constant width (inf); "median" is the median distance.
     kernel : str or kernel object
         "matern52", "matern32", "matern12", "gaussian", or a scikit-learn kernel, which carries its own lengthscale.
         Functions ``k(X, Y)`` are taken too, but such a model cannot be saved.
@@ -78,19 +79,23 @@ class SoSBandRegressor(SplitRegressor):
         Part of the learning rows, those with the largest residuals, that are left out of the bands altogether: they
         are no data of the band problem, which neither covers them nor counts them in its mean width. The point model
         and calibration leave no row out.
-    criterion, symmetry_test, test_level
-        Reserved for the tuning of lengthscale and symmetry penalty.
+    criterion : {"interval-score", "hsic", "dcor"}
+        What tuning maximises over held-out rows; "hsic" is the paper's.
+    symmetry_test : {"auto", "sign-flip", "kruskal-wallis", "bootstrap", None}
+        When asymmetric bands are an option at all; "kruskal-wallis" is the paper's, None always takes the best.
+    test_level : float
+        Of that test, and of the one that chooses between constant and varying width.
     cv : int
-        Folds of the out-of-fold residuals.
+        Folds of the tuning and of the out-of-fold residuals.
     solver : {"auto", "newton", "subspace", "lbfgs"}
     tol : float
         Relative duality gap at which the bands count as solved.
     n_jobs : int, optional
-        Processes for the out-of-fold residuals.
+        Processes for tuning and for the out-of-fold residuals.
     random_state : int, RandomState or None
         Of the split and of the folds.
     verbose : int
-        Above 0: a line for each stage of `fit`.
+        Above 0: a line for each stage of `fit` and of the tuning.
 
     Attributes
     ----------
@@ -103,6 +108,8 @@ class SoSBandRegressor(SplitRegressor):
         In use.
     lengthscale_ : float, array, dict of them, or None
         In use; a dict if it differs below and above, None for a kernel object, which has its own.
+    tuning_ : TuningReport or None
+        Every candidate, the tests and the decision in words; None if nothing was left to choose.
     residual_rule_ : {"in-sample", "out-of-fold"}
         The residuals that the bands were learnt from.
     certificate_ : dict
@@ -145,7 +152,7 @@ class SoSBandRegressor(SplitRegressor):
         residuals: str = "auto",
         normalize: bool = True,
         outlier_fraction: float = 0.0,
-        criterion: str = "hsic",
+        criterion: str = "interval-score",
         symmetry_test: str | None = "auto",
         test_level: float = 0.05,
         cv: int = 5,
@@ -204,27 +211,26 @@ class SoSBandRegressor(SplitRegressor):
         rule = residual_rule(self.estimator_) if self.residuals == "auto" else self.residuals
         self.residual_rule_ = rule if folds else "in-sample"
         r = learning_residuals(self.estimator_, X, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
-        self._learn_bands(points, r)
+        self._learn_bands(points, r, rng)
         self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
 
-    def _learn_bands(self, points: Array, r: Array) -> None:
+    def _learn_bands(self, points: Array, r: Array, rng: np.random.RandomState) -> None:
         """Bands of the residuals, and what is worth knowing of them."""
         keep = without_outliers(r, self.outlier_fraction)
-        self.symmetry_penalty_ = 1.0 if isinstance(self.symmetry_penalty, str) else self.symmetry_penalty
+        points, r_kept = points[keep], r[keep]
+        options: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("kernel", "symmetry_kind", "width_penalty", "trace_penalty", "frobenius_penalty")
+        }
+        options["normalize"] = bool(self.normalize)
+        if self.normalize and r_kept.any():
+            options["normalize"] = penalty_scale(points, r_kept, self.kernel, self.rank, self.tol)
+        self.tuning_ = self._tune(points, r_kept, options, rng)
+        choice = self if self.tuning_ is None else self.tuning_
+        self.symmetry_penalty_ = choice.symmetry_penalty
+        learning = {**options, "rank": self.rank, "solver": self.solver, "tol": self.tol}
         bands = learn_bands(
-            points[keep],
-            r[keep],
-            kernel=self.kernel,
-            lengthscale="median" if isinstance(self.lengthscale, str) else self.lengthscale,
-            width_penalty=self.width_penalty,
-            trace_penalty=self.trace_penalty,
-            frobenius_penalty=self.frobenius_penalty,
-            symmetry_penalty=self.symmetry_penalty_,
-            symmetry_kind=self.symmetry_kind,
-            rank=self.rank,
-            solver=self.solver,
-            tol=self.tol,
-            normalize=bool(self.normalize),
+            points, r_kept, lengthscale=choice.lengthscale, symmetry_penalty=choice.symmetry_penalty, **learning
         )
         self.lower_, self.upper_ = deployed_pair(bands.lower, bands.upper)
         self.lengthscale_ = lengthscale_in_use(self.lower_.features.kernel, self.upper_.features.kernel)
@@ -234,6 +240,32 @@ class SoSBandRegressor(SplitRegressor):
         self.residual_rms_ = float(np.sqrt(np.mean(np.square(r))))
         self.certificate_ = bands.certificate
         self._say(f"bands {bands.status.value} with a relative gap of {bands.gap:.1e} in {bands.seconds:.2g} s")
+
+    def _tune(
+        self, points: Array, r: Array, options: dict[str, Any], rng: np.random.RandomState
+    ) -> TuningReport | None:
+        """What to take for whatever is "auto"; None if nothing is."""
+        wanted = [name for name in ("lengthscale", "symmetry_penalty") if isinstance(getattr(self, name), str)]
+        if not wanted or (wanted == ["lengthscale"] and self.lengthscale == "median"):
+            return None
+        rules = Rules(
+            criterion=self.criterion,
+            symmetry_test=self.symmetry_test,
+            level=self.test_level,
+            seed=int(rng.randint(2**31)),
+        )
+        return tune(
+            points,
+            r,
+            lengthscale=self.lengthscale,
+            symmetry_penalty=self.symmetry_penalty,
+            rules=rules,
+            cv=self.cv,
+            n_jobs=self.n_jobs,
+            random_state=rng,
+            verbose=self.verbose,
+            **options,
+        )
 
     def support(self, X: Any) -> Array:
         """How much the learning points say about each row: ``||Phi(x)||^2 / k(x, x)`` in [0, 1], 1 at the points."""

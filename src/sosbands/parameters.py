@@ -13,6 +13,7 @@ from sosbands.scaling import read_penalties
 from sosbands.solvers import check_solver
 
 RESIDUALS = ("auto", "in-sample", "out-of-fold")
+CRITERIA = ("interval-score", "hsic", "dcor")
 SYMMETRY_TESTS = ("auto", "kruskal-wallis", "sign-flip", "bootstrap", None)
 
 
@@ -23,7 +24,7 @@ def check_parameters(model: Any) -> None:
         _check(name, value, _is_number(value) and 0 < value < 1, "a number in (0, 1)")
     _choice("calibration", model.calibration, ("symmetric", "asymmetric"))
     _choice("residuals", model.residuals, RESIDUALS)
-    _choice("criterion", model.criterion, ("hsic", "dcor"))
+    _choice("criterion", model.criterion, CRITERIA)
     _choice("symmetry_test", model.symmetry_test, SYMMETRY_TESTS)
     _choice("symmetry_kind", model.symmetry_kind, ("training", "operator"))
     _check("normalize", model.normalize, isinstance(model.normalize, (bool, np.bool_)), "True or False")

@@ -18,6 +18,14 @@ HEADER = "sosbands.json"  # member of the archive that says what it is, readable
 _GP = "sklearn.gaussian_process.kernels."
 # Types that files may hold besides those that skops knows to be harmless: ours and scikit-learn's kernels, by name.
 TRUSTED = (
+    "sosbands.baselines.cqr.GradientBoostingCQR",
+    "sosbands.baselines.cqr.QuantileForestCQR",
+    "sosbands.baselines.heteroscedastic_gp.HeteroscedasticGP",
+    "sosbands.baselines.homoscedastic_gp.HomoscedasticGP",
+    "sosbands.baselines.noisy_process.NoisyProcess",
+    "sosbands.baselines.split.LocallyWeightedCP",
+    "sosbands.baselines.split.SplitCP",
+    "sosbands.baselines.squared_sos.SquaredSoS",
     "sosbands.conformal.calibration.Calibration",
     "sosbands.estimator.SoSBandRegressor",
     "sosbands.gaussian_process.GaussianProcess",
@@ -25,6 +33,8 @@ TRUSTED = (
     "sosbands.kernels.stationary.StationaryKernel",
     "sosbands.point_models.SmoothingSplineRegressor",
     "sosbands.sos.SoSFunction",
+    "sosbands.stats.independence.TestResult",
+    "sosbands.tuning.report.TuningReport",
     *(
         _GP + name
         for name in (

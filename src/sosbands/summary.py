@@ -20,10 +20,7 @@ def _learnt(model: Any) -> str:
     rows = f"{len(model.learning_rows_)} learning rows and {model.n_features_in_} features"
     scales = "the kernel's own lengthscale" if model.lengthscale_ is None else f"lengthscale {_scale(model)}"
     numbers = f"{scales}, symmetry penalty {_number(model.symmetry_penalty_)}"
-    automatic = ["lengthscale"] if isinstance(model.lengthscale, str) and model.lengthscale_ is not None else []
-    automatic += ["symmetry_penalty"] if isinstance(model.symmetry_penalty, str) else []
-    verb = "is a rule" if len(automatic) == 1 else "are rules"
-    chosen = f"Not tuned: {' and '.join(automatic)} {verb} of thumb ({numbers})." if automatic else f"Set: {numbers}."
+    chosen = f"Set: {numbers}." if model.tuning_ is None else f"{model.tuning_.sentence} Chosen: {numbers}."
     residuals = f"from {rows}, by {model.residual_rule_} residuals (RMS {model.residual_rms_:.4g})"
     return f"Bands around {name}, learnt {residuals}. {chosen}"
 

@@ -22,7 +22,7 @@ DENSE_ROWS = 4000  # up to here the full matrix (128 MB) is formed and factorise
 BLOCK_VALUES = 250_000  # kernel values of new points held at a time: 2 MB stays in the cache, which is fastest
 BLOCK_PIVOTS = 64
 EXACT_ROWS, AUTO_TRACE, AUTO_RANK = 500, 1e-6, 2000  # what "auto" stands for
-Rank = str | int | float
+Rank = str | int | float | tuple[int, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,8 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelF
         See :mod:`sosbands.kernels.resolve`.
     rank : "exact", "auto", int or float
         "exact" runs to machine precision; "auto" does so up to 500 points and leaves out 1e-6 of the trace above;
-        an int is the largest number of features; a float in (0, 1) the relative trace that may be left out.
+        an int is the largest number of features; a float in (0, 1) the relative trace that may be left out; a pair of
+        them stops at whichever comes first.
     """
     max_rank, trace_tol = _parse_rank(rank, len(X))
     diag = _checked_diag(kernel, X)
@@ -188,6 +189,8 @@ def _parse_rank(rank: Any, n: int) -> tuple[int, float]:
         return min(int(rank), n), 0.0
     if isinstance(rank, (float, np.floating)) and 0 < rank < 1:
         return n, float(rank)
+    if isinstance(rank, tuple) and len(rank) == 2:
+        return _parse_rank(rank[0], n)[0], _parse_rank(rank[1], n)[1]
     raise ValueError(f"rank={rank!r}: expected 'auto', 'exact', an int >= 1 or a float in (0, 1)")
 
 

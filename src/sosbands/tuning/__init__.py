@@ -1,7 +1,7 @@
 """Lengthscale and symmetry penalty chosen from the data, with the reasons."""
 
-from sosbands.tuning.decision import Rules
 from sosbands.tuning.report import TuningReport
+from sosbands.tuning.rules import Rules
 from sosbands.tuning.search import tune
 
 __all__ = ["Rules", "TuningReport", "tune"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sosbands._types import AnyArray, Array
-from sosbands.bands import PenaltyScale, learn_band_path, penalty_scale
+from sosbands.bands import PenaltyScale, learn_band_grid, penalty_scale
 from sosbands.conformal import conformal_quantile
 from sosbands.exceptions import InfeasibleProblemError, LowRankWarning, NotCertifiedWarning, ZeroResidualsWarning
 from sosbands.stats import distance_correlation, hsic
@@ -45,7 +45,7 @@ CRITERIA: dict[str, Callable[[Array, Array], float]] = {
     "interval-score": minus_interval_score,
 }
 # While searching, features and gap are coarse: the criterion is a noisy statistic of the bands.
-SEARCH_RANK = 120
+SEARCH_RANK = (160, 1e-3)  # most features, and the relative trace that fewer may leave out
 SEARCH_TOL = 1e-3
 
 
@@ -91,7 +91,7 @@ class TuningData:
     folds : tuple of ndarray of int
         Held-out rows of each fold, the same for every candidate.
     options : dict
-        Arguments of `learn_band_path` that are not tuned.
+        Arguments of `learn_band_grid` that are not tuned.
     """
 
     points: Array
@@ -114,9 +114,9 @@ class Evaluation:
     ----------
     lengthscale : float, array or dict
     symmetry_penalty : float or pair
-    widths : ndarray of shape (n,)
-        ``W = f_lo + f_up`` at each point, from the fold that held it out.
-    residuals : ndarray of shape (n,)
+    widths : ndarray of shape (m,)
+        ``W = f_lo + f_up`` at each point that a fold has held out; m = n unless the search was interrupted.
+    residuals : ndarray of shape (m,)
         ``R = |r - (f_up - f_lo)/2|``.
     uncertified : int
         Folds whose solve missed its tolerance.
@@ -133,45 +133,58 @@ class Evaluation:
         return CRITERIA[criterion](self.widths, self.residuals)
 
 
-def fold_bands(data: TuningData, fold: int, lengthscale: Any, penalties: Sequence[Any]) -> tuple[Array, Array, Array]:
-    """Bands at one fold's rows, learnt from the others, for a path of penalties.
+def fold_bands(
+    data: TuningData, fold: int, lengthscales: Sequence[Any], penalties: Sequence[Any]
+) -> tuple[Array, Array, AnyArray]:
+    """Bands at one fold's rows, learnt from the others, for every lengthscale and penalty.
+
+    Each solve is started from its neighbour, along penalties and along lengthscales.
 
     Returns
     -------
-    lower, upper : ndarray of shape (n_penalties, n_held_out)
-    certified : ndarray of shape (n_penalties,), bool as float
+    lower, upper : ndarray of shape (n_lengthscales, n_penalties, n_held_out)
+    certified : ndarray of shape (n_lengthscales, n_penalties), bool
     """
     held = data.folds[fold]
     others = np.setdiff1d(np.arange(len(data.r)), held)
     points, r, new = data.rows(others, others), data.r[others], data.rows(held, others)
-    options = {"lengthscale": lengthscale, "tol": SEARCH_TOL, **data.options}
+
+    def learn(rank: Any) -> tuple[Array, Array, AnyArray]:
+        shape = (len(lengthscales), len(penalties))
+        lower, upper, certified = np.zeros((*shape, len(held))), np.zeros((*shape, len(held))), np.zeros(shape, bool)
+        # from long to short lengthscales: the one cold start then has few features
+        grid = learn_band_grid(points, r, lengthscales[::-1], penalties, rank=rank, tol=SEARCH_TOL, **data.options)
+        for k, j, bands in grid:
+            i = len(lengthscales) - 1 - k
+            lower[i, j], upper[i, j], certified[i, j] = bands.lower(new), bands.upper(new), bands.gap <= SEARCH_TOL
+        return lower, upper, certified
+
     with QUIET:
         try:
-            path = list(learn_band_path(points, r, penalties, rank=min(SEARCH_RANK, len(others)), **options))
+            return learn(SEARCH_RANK)
         except InfeasibleProblemError:  # coarse features may vanish at a far point
-            path = list(learn_band_path(points, r, penalties, **options))
-    lower = np.stack([bands.lower(new) for bands in path])
-    upper = np.stack([bands.upper(new) for bands in path])
-    return lower, upper, np.array([float(bands.gap <= SEARCH_TOL) for bands in path])
+            return learn("auto")
 
 
 def pool(
-    data: TuningData, lengthscale: Any, penalties: Sequence[Any], parts: Sequence[tuple[Array, Array, Array]]
+    data: TuningData,
+    lengthscales: Sequence[Any],
+    penalties: Sequence[Any],
+    parts: dict[int, tuple[Array, Array, AnyArray]],
 ) -> list[Evaluation]:
-    """One evaluation per penalty from the bands of all folds."""
-    shape = (len(penalties), len(data.r))
-    lower, upper, missed = np.zeros(shape), np.zeros(shape), np.zeros(len(penalties))
-    for held, (low, up, certified) in zip(data.folds, parts, strict=True):
-        lower[:, held], upper[:, held] = low, up
-        missed += 1 - certified
+    """One evaluation per candidate from the bands of the folds that have been learnt, by fold."""
+    r = np.concatenate([data.r[data.folds[fold]] for fold in parts])
+    lower = np.concatenate([part[0] for part in parts.values()], axis=2)
+    upper = np.concatenate([part[1] for part in parts.values()], axis=2)
+    missed = np.sum([~part[2] for part in parts.values()], axis=0)
     return [
-        Evaluation(lengthscale, penalty, lo + up, np.abs(data.r - (up - lo) / 2), int(count))
-        for penalty, lo, up, count in zip(penalties, lower, upper, missed, strict=True)
+        Evaluation(ell, penalty, lo + up, np.abs(r - (up - lo) / 2), int(missed[i, j]))
+        for i, ell in enumerate(lengthscales)
+        for j, penalty in enumerate(penalties)
+        for lo, up in [(lower[i, j], upper[i, j])]
     ]
 
 
-def penalty_units(points: Array, r: Array, kernel: Any, normalize: bool, scale: PenaltyScale | None) -> Any:
+def penalty_units(points: Array, r: Array, kernel: Any, normalize: bool | PenaltyScale) -> bool | PenaltyScale:
     """The `normalize` argument of every solve: one scale for all folds and candidates."""
-    if not normalize:
-        return False
-    return penalty_scale(points, r, kernel) if scale is None else scale
+    return penalty_scale(points, r, kernel) if normalize is True else normalize

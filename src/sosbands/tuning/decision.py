@@ -1,8 +1,8 @@
-"""From the evaluations to a decision: first whether widths matter, then whether sides differ."""
+"""From tests and evaluations to a decision: first whether widths matter, then whether sides differ."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,18 +12,18 @@ from sosbands._types import Array
 from sosbands.kernels import median_lengthscale
 from sosbands.stats import TestResult, bootstrap_test, independence_test, kruskal_wallis_test, sign_flip_test
 from sosbands.stats.independence import feature_independence_test
+from sosbands.tuning.candidates import is_symmetric
 from sosbands.tuning.criterion import CRITERIA, Evaluation, TuningData
+from sosbands.tuning.rules import Rules
 
-SYMMETRY_TESTS = ("auto", "kruskal-wallis", "sign-flip", "bootstrap", None)
-INDEPENDENCE_TESTS = ("features", "max-statistic", "naive", None)
 PLACES = (0.2, 0.5, 1.25)  # lengthscales of the feature test, in medians
-AUTO_TEST = "sign-flip"  # the evidence is in docs/tuning.md
 # What a symmetry test says, without and with significance.
 FINDINGS = {
     "sign-flip": ("Residuals show no skew", "Residuals are skewed"),
     "kruskal-wallis": ("No symmetry penalty stands out", "The symmetry penalties differ"),
     "bootstrap": ("Asymmetric bands gain nothing that could not be chance", "Asymmetric bands gain"),
 }
+Replicate = Callable[[Sequence[Evaluation], int], Sequence[Evaluation]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,81 +39,103 @@ class Decision:
     sentence: str
 
 
-@dataclass(frozen=True)
-class Rules:
-    """How to decide.
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is open: the lengthscale (else constant bands are no option), the penalty, or both."""
 
-    The paper's rules are ``Rules(symmetry_test="kruskal-wallis", independence="naive")``.
+    data: TuningData
+    rules: Rules
+    lengthscale: bool
+    penalties: tuple[Any, ...]
 
-    Attributes
-    ----------
-    criterion : {"hsic", "dcor", "interval-score"}
-        HSIC is the paper's, which also rewards wide bands; the other two are ours.
-    symmetry_test : {"auto", "kruskal-wallis", "sign-flip", "bootstrap", None}
-        None always takes the best penalty; "auto" is "sign-flip".
-    level : float
-        Of both tests.
-    independence : {"features", "max-statistic", "naive", None}
-        Whether the sizes of the residuals depend on the features (exact), or held-out residuals on held-out widths:
-        over all candidates, or at the best one as if it had not been searched for. The last two reject too often, as
-        every residual has a part in the widths of the others; see docs/tuning.md.
-    n_permutations : int
-        Of the independence test.
-    n_replicates : int
-        Bootstrap replicates of the criterion for each penalty in the Kruskal-Wallis test.
-    seed : int
-        Of the tests; the folds have their own.
+    @property
+    def has_sides(self) -> bool:
+        """Both symmetric and asymmetric bands are candidates."""
+        return len(self.penalties) > 1 and any(is_symmetric(penalty) for penalty in self.penalties)
+
+    @property
+    def is_lean(self) -> bool:
+        """No test compares candidates, and no picture of all of them is asked for."""
+        early = self.rules.independence in ("features", None) and self.rules.symmetry_rule in ("sign-flip", None)
+        return early and not self.rules.complete
+
+    def significant(self, test: TestResult | None) -> bool:
+        """Whether a test was made and rejects."""
+        return test is not None and test.p_value <= self.rules.level
+
+
+def early_independence(question: Question) -> TestResult | None:
+    """The test of dependence on the features, which needs no search; None if the rule is another."""
+    if not question.lengthscale or question.rules.independence != "features":
+        return None
+    places, rules = _places(question.data), question.rules
+    ells = [factor * median_lengthscale(places) for factor in PLACES]
+    options = {"n_permutations": rules.n_permutations, "random_state": rules.seed}
+    return feature_independence_test(places, question.data.r, ells, **options)
+
+
+def early_symmetry(question: Question) -> TestResult | None:
+    """The sign-flip test, which needs no search; None if the rule is another or there is nothing to choose."""
+    if not question.has_sides or question.rules.symmetry_rule != "sign-flip":
+        return None
+    places = _places(question.data)
+    return sign_flip_test(places, question.data.r, median_lengthscale(places), random_state=_generator(question.rules))
+
+
+def constant_bands(question: Question, independence: TestResult | None) -> Decision:
+    """Bands of constant width: the symmetric limit unless a penalty was given."""
+    penalty = question.penalties[0] if len(question.penalties) == 1 else np.inf
+    if not question.data.r.any():
+        reason = "All residuals are zero: bands of no width."
+    elif independence is None:
+        reason = f"Nothing can be told from {len(question.data.r)} residuals: bands of constant width."
+    else:
+        finding = "Residuals show no dependence on the features"
+        reason = f"{finding} (p = {independence.p_value:.2g}): bands of constant width."
+    return Decision(np.inf, penalty, True, independence, None, None, reason)
+
+
+def best_without_tests(
+    question: Question, evaluations: Sequence[Evaluation], independence: TestResult | None, symmetry: TestResult | None
+) -> Decision:
+    """The best candidate that early tests allow: what is left of an interrupted run."""
+    values = [each.value(question.rules.criterion) for each in evaluations]
+    chosen = evaluations[int(np.argmax(values))]
+    text = f"Interrupted: the best found so far by {question.rules.criterion}."
+    return Decision(chosen.lengthscale, chosen.symmetry_penalty, False, independence, symmetry, None, text)
+
+
+def decide(
+    question: Question,
+    evaluations: Sequence[Evaluation],
+    independence: TestResult | None,
+    symmetry: TestResult | None,
+    replicate: Replicate,
+) -> Decision:
+    """The lengthscale and the penalty to use, after the search.
+
+    `independence` and `symmetry` are the early tests; those that need the evaluations are made here. `replicate`
+    evaluates candidates again on another split.
     """
-
-    criterion: str = "hsic"
-    symmetry_test: str | None = "auto"
-    level: float = 0.05
-    independence: str | None = "features"
-    n_permutations: int = 199
-    n_replicates: int = 30
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        choices = {"criterion": CRITERIA, "symmetry_test": SYMMETRY_TESTS, "independence": INDEPENDENCE_TESTS}
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r}: expected one of {list(allowed)}")
-        if not 0 < self.level < 1:
-            raise ValueError(f"level={self.level!r}: expected a number in (0, 1)")
-        if self.n_permutations < 1 or self.n_replicates < 1:
-            raise ValueError("n_permutations and n_replicates: expected at least 1")
-
-
-def is_symmetric(penalty: Any) -> bool:
-    """One shared function: the penalty, or a part of the pair, is infinite."""
-    return bool(np.isinf(penalty).any())
-
-
-def decide(data: TuningData, evaluations: Sequence[Evaluation], rules: Rules, *, test_widths: bool) -> Decision:
-    """The lengthscale and the penalty to use.
-
-    `test_widths` is False where the lengthscale was given, so that constant bands are no option.
-    """
+    rules = question.rules
     values = np.array([each.value(rules.criterion) for each in evaluations])
     best = int(np.argmax(values))
     strongest = _best_per_penalty(evaluations, values)
-    independence = _test_independence(data, evaluations, best, rules) if test_widths else None
-    if independence is not None and independence.p_value > rules.level:
-        penalty = evaluations[best].symmetry_penalty if len(strongest) == 1 else np.inf
-        text = f"Residuals show no dependence on the features (p = {independence.p_value:.2g}): "
-        return Decision(np.inf, penalty, True, independence, None, None, text + "bands of constant width.")
-    symmetric = next((penalty for penalty in strongest if is_symmetric(penalty)), None)
-    test, replicates = None, None
-    if len(strongest) > 1 and symmetric is not None:
-        test, replicates = _test_symmetry(data, evaluations, strongest, rules)
+    if independence is None and question.lengthscale and rules.independence is not None:
+        independence = _width_test(evaluations, best, rules)
+    if independence is not None and not question.significant(independence):
+        return constant_bands(question, independence)
+    replicates = None
+    if symmetry is None and question.has_sides and rules.symmetry_rule is not None:
+        symmetry, replicates = _criterion_test([evaluations[k] for k in strongest.values()], rules, replicate)
     chosen = evaluations[best]
-    if test is not None and test.p_value > rules.level:
-        chosen = evaluations[strongest[symmetric]]
-    if len(strongest) == 1:
-        text = _given_words(independence, rules, test_widths)
+    if symmetry is not None and not question.significant(symmetry):
+        chosen = evaluations[next(k for penalty, k in strongest.items() if is_symmetric(penalty))]
+    if len(question.penalties) == 1:
+        text = _given_words(independence, rules, question.lengthscale)
     else:
-        text = _penalty_words(chosen.symmetry_penalty, test, rules)
-    return Decision(chosen.lengthscale, chosen.symmetry_penalty, False, independence, test, replicates, text)
+        text = _penalty_words(chosen.symmetry_penalty, symmetry, rules)
+    return Decision(chosen.lengthscale, chosen.symmetry_penalty, False, independence, symmetry, replicates, text)
 
 
 def _best_per_penalty(evaluations: Sequence[Evaluation], values: Array) -> dict[Any, int]:
@@ -126,16 +148,7 @@ def _best_per_penalty(evaluations: Sequence[Evaluation], values: Array) -> dict[
     return best
 
 
-def _test_independence(
-    data: TuningData, evaluations: Sequence[Evaluation], best: int, rules: Rules
-) -> TestResult | None:
-    if rules.independence is None:
-        return None
-    if rules.independence == "features":
-        places = _places(data)
-        ells = [factor * median_lengthscale(places) for factor in PLACES]
-        options = {"n_permutations": rules.n_permutations, "random_state": rules.seed}
-        return feature_independence_test(places, data.r, ells, **options)
+def _width_test(evaluations: Sequence[Evaluation], best: int, rules: Rules) -> TestResult:
     return independence_test(
         [each.widths for each in evaluations],
         [each.residuals for each in evaluations],
@@ -146,31 +159,35 @@ def _test_independence(
     )
 
 
-def _test_symmetry(
-    data: TuningData, evaluations: Sequence[Evaluation], strongest: dict[Any, int], rules: Rules
-) -> tuple[TestResult | None, Array | None]:
-    rule = AUTO_TEST if rules.symmetry_test == "auto" else rules.symmetry_test
-    if rule is None:
-        return None, None
-    rng = np.random.default_rng([rules.seed, 1])  # not the permutations of the independence test again
-    if rule == "sign-flip":
-        places = _places(data)
-        return sign_flip_test(places, data.r, median_lengthscale(places), random_state=rng), None
-    pairs = [(evaluations[k].widths, evaluations[k].residuals) for k in strongest.values()]
+def _criterion_test(
+    candidates: Sequence[Evaluation], rules: Rules, replicate: Replicate
+) -> tuple[TestResult, Array | None]:
+    """Kruskal-Wallis or bootstrap test of the best candidate of each penalty."""
+    rng = _generator(rules)
     criterion = CRITERIA[rules.criterion]
-    if rule == "bootstrap":
-        reference = [is_symmetric(penalty) for penalty in strongest].index(True)
+    pairs = [(each.widths, each.residuals) for each in candidates]
+    if rules.symmetry_rule == "bootstrap":
+        reference = [is_symmetric(each.symmetry_penalty) for each in candidates].index(True)
         return bootstrap_test(criterion, pairs, reference, random_state=rng), None
-    n, count = len(data.r), rules.n_replicates
-    replicates = np.array([[criterion(W[i], R[i]) for i in rng.integers(0, n, (count, n))] for W, R in pairs])
+    count, n = rules.n_replicates, len(pairs[0][0])
+    if rules.replicates == "splits":
+        again = [[each.value(rules.criterion) for each in replicate(candidates, seed)] for seed in range(count)]
+        replicates = np.array(again).T
+    else:
+        replicates = np.array([[criterion(W[i], R[i]) for i in rng.integers(0, n, (count, n))] for W, R in pairs])
     test = kruskal_wallis_test(replicates, random_state=rng)
-    return replace(test, name=f"kruskal-wallis of {count} bootstrap replicates"), replicates
+    kind = "other splits" if rules.replicates == "splits" else "bootstrap replicates"
+    return replace(test, name=f"kruskal-wallis of {count} {kind}"), replicates
+
+
+def _generator(rules: Rules) -> np.random.Generator:
+    return np.random.default_rng([rules.seed, 1])  # not the permutations of the independence test again
 
 
 def _places(data: TuningData) -> Array:
-    """Rows of numbers by which the symmetry test tells places apart; all alike if the points are no numbers.
+    """Rows of numbers by which the early tests tell places apart; all alike if the points are no numbers.
 
-    Any choice keeps its level. The rows of a precomputed kernel matrix serve as they are.
+    Any choice keeps their level. The rows of a precomputed kernel matrix serve as they are.
     """
     try:
         return np.asarray(data.points, dtype=float).reshape(len(data.r), -1)

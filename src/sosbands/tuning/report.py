@@ -37,6 +37,8 @@ class TuningReport:
         The decision in words.
     interrupted : bool
         The search was interrupted; the decision rests on what it had seen.
+    n_rows : int
+        Rows searched on.
     seconds : float
     """
 
@@ -50,6 +52,7 @@ class TuningReport:
     homoscedastic: bool
     sentence: str
     interrupted: bool
+    n_rows: int
     seconds: float
 
     def to_frame(self) -> pandas.DataFrame:

@@ -1,8 +1,9 @@
-"""The search for lengthscales and symmetry penalty: a grid with warm-started paths, then a local refinement."""
+"""The search for lengthscales and symmetry penalty: tests first, a grid with warm starts, a local refinement."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -10,17 +11,27 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy.optimize import Bounds, minimize
 from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state
 
 from sosbands._types import AnyArray, Array
 from sosbands.bands import PenaltyScale
-from sosbands.kernels import median_lengthscale
+from sosbands.tuning import candidates
+from sosbands.tuning.candidates import candidate_lengthscales, candidate_penalties, is_auto, is_symmetric
 from sosbands.tuning.criterion import Evaluation, TuningData, fold_bands, penalty_units, pool
-from sosbands.tuning.decision import Decision, Rules, decide, is_symmetric
+from sosbands.tuning.decision import (
+    Decision,
+    Question,
+    best_without_tests,
+    constant_bands,
+    decide,
+    early_independence,
+    early_symmetry,
+)
 from sosbands.tuning.report import TuningReport
+from sosbands.tuning.rules import Rules
 
-PENALTIES = (0.0, 1.0, 10.0, 100.0, 1000.0, np.inf)  # of normalised problems
-FACTORS = tuple(np.geomspace(0.1, 3.2, 6))  # of the median lengthscale
-MODES = ("common", "per-side", "per-side-and-feature")
+MIN_ROWS = 4  # of fewer no test can say anything
+SEARCH_ROWS = 1000  # of more rows a random sample is searched on; the tests have limits of their own
 
 
 def tune(
@@ -31,9 +42,7 @@ def tune(
     lengthscale: Any = "auto",
     symmetry_penalty: Any = "auto",
     symmetry_kind: str = "training",
-    mode: str = "common",
-    normalize: bool = True,
-    scale: PenaltyScale | None = None,
+    normalize: bool | PenaltyScale = True,
     rules: Rules | None = None,
     cv: int = 5,
     n_jobs: int | None = None,
@@ -43,81 +52,63 @@ def tune(
 ) -> TuningReport:
     """Choose lengthscale and symmetry penalty from the data.
 
+    Tests that need no search come first, and leave less to search: nothing if sizes of residuals do not depend on the
+    features, symmetric bands only if residuals show no skew.
+
     Parameters
     ----------
     points : array-like of shape (n, d)
         What the kernel sees; the kernel matrix (n, n) if it is precomputed.
     residuals : array-like of shape (n,)
-        Of the point model on the learning rows.
+        Of the point model on the learning rows. Of more than 1000 rows a random sample is searched on.
     kernel : str or kernel object
         A kernel object, a function and "precomputed" have no lengthscale to search for.
     lengthscale, symmetry_penalty
         "auto", or fixed while the other is searched for: as in `learn_bands`.
     symmetry_kind : {"training", "operator"}
         The operator kind has one lengthscale for both sides in every mode.
-    mode : {"common", "per-side", "per-side-and-feature"}
-        What the local search moves: one lengthscale, one for each side, or one for each side and feature.
-    scale : PenaltyScale, optional
-        Units of the penalties if known.
+    normalize : bool or PenaltyScale
+        As in `learn_bands`.
     rules : Rules, optional
-        Criterion, tests and level.
+        Criterion, tests, level, and how far the search goes.
     cv : int
         Folds, the same for every candidate.
     n_jobs : int, optional
         Processes over folds and lengthscales, through joblib.
     random_state : int or RandomState, optional
-        Of the folds.
+        Of the folds and of the sample.
     verbose : int
-        1 prints a line per lengthscale.
+        1 prints a line per stage.
     **penalties
         width_penalty, trace_penalty, frobenius_penalty.
 
     Returns
     -------
     TuningReport
-        An interruption (Ctrl-C) during the search ends it: the decision then rests on what it had seen, unless it had
-        seen nothing yet.
+        An interruption (Ctrl-C) ends the search: the decision then rests on what it had seen, unless it had seen
+        nothing yet.
     """
     clock = perf_counter()
     rules = rules or Rules()
+    rng = check_random_state(random_state)
     points, r = _read_data(points, residuals)
-    if mode not in MODES:
-        raise ValueError(f"mode={mode!r}: expected one of {list(MODES)}")
+    units = penalty_units(points, r, kernel, normalize) if r.any() else False
+    points, r = _sample(points, r, kernel, rng)
+    options = {"kernel": kernel, "symmetry_kind": symmetry_kind, "normalize": units, **penalties}
+    data = TuningData(points, r, _folds(len(r), cv, rng), options)
     named = isinstance(kernel, str) and kernel != "precomputed"
-    searched = named and _is_auto("lengthscale", lengthscale, also="median")
-    lengthscales = _lengthscales(points, lengthscale, named, searched)
-    grid = _penalties(symmetry_penalty, lengthscales[0])
-    if not r.any():
-        return _no_residuals(rules, grid, perf_counter() - clock)
-    folds = KFold(min(cv, len(r)), shuffle=True, random_state=random_state).split(r)
-    options = {
-        "kernel": kernel,
-        "symmetry_kind": symmetry_kind,
-        "normalize": penalty_units(points, r, kernel, normalize, scale),
-        **penalties,
-    }
-    data = TuningData(points, r, tuple(held for _, held in folds), options)
+    searched = is_auto("lengthscale", lengthscale, also="median") and named
+    grid = candidate_penalties(symmetry_penalty, lengthscale)
+    question = Question(data, rules, searched, grid)
     search = _Search(data, rules.criterion, n_jobs, verbose)
-    interrupted = False
-    try:
-        search.grid(lengthscales, grid)
-        if searched:
-            search.refine(mode)
-    except KeyboardInterrupt:
-        if not search.evaluations:
-            raise
-        interrupted = True
-        print("tuning interrupted: going on with the best found so far", flush=True)
-    decision = decide(data, search.evaluations, rules, test_widths=searched)
-    rows = tuple(search.row(each) for each in search.evaluations)
-    return _report(decision, rules, rows, interrupted, perf_counter() - clock)
-
-
-def _report(
-    decision: Decision, rules: Rules, rows: tuple[dict[str, Any], ...], interrupted: bool, seconds: float
-) -> TuningReport:
+    if not r.any() or len(r) < MIN_ROWS:
+        decision, interrupted = constant_bands(question, None), False
+    else:
+        lengthscales = candidate_lengthscales(points, kernel, lengthscale, data.folds[0])
+        decision, interrupted = _run(question, search, lengthscales)
+    search.say(decision.sentence)
     return TuningReport(
-        evaluations=rows,
+        evaluations=tuple(search.row(each) for each in search.evaluations),
         criterion=rules.criterion,
         independence=decision.independence,
         symmetry=decision.symmetry,
@@ -127,49 +118,62 @@ def _report(
         homoscedastic=decision.homoscedastic,
         sentence=decision.sentence,
         interrupted=interrupted,
-        seconds=seconds,
+        n_rows=len(r),
+        seconds=perf_counter() - clock,
     )
 
 
-def _no_residuals(rules: Rules, grid: Sequence[Any], seconds: float) -> TuningReport:
-    penalty = grid[0] if len(grid) == 1 else np.inf
-    decision = Decision(np.inf, penalty, True, None, None, None, "All residuals are zero: bands of no width.")
-    return _report(decision, rules, (), False, seconds)
+def _run(question: Question, search: _Search, lengthscales: Sequence[Any]) -> tuple[Decision, bool]:
+    """Early tests, search, late tests; and whether it was interrupted."""
+    complete = question.rules.complete
+    independence = symmetry = None
+    try:
+        independence = early_independence(question)
+        constant = independence is not None and not question.significant(independence)
+        if constant and not complete:
+            return constant_bands(question, independence), False
+        symmetry = None if constant else early_symmetry(question)
+        open_penalties = question.penalties
+        if symmetry is not None and not question.significant(symmetry) and not complete:
+            open_penalties = tuple(penalty for penalty in question.penalties if is_symmetric(penalty))
+        if question.is_lean:
+            search.lean_grid(lengthscales, open_penalties)
+        else:
+            search.grid(lengthscales, open_penalties)
+        if question.lengthscale and not constant:
+            search.refine(question.rules.mode, question.rules.restarts, also_limit=symmetry is None)
+        return decide(question, search.evaluations, independence, symmetry, search.again), False
+    except KeyboardInterrupt:
+        if not search.evaluations:
+            raise
+        print("tuning interrupted: going on with the best found so far", flush=True)
+        return best_without_tests(question, search.evaluations, independence, symmetry), True
 
 
 def _read_data(points: Any, residuals: Any) -> tuple[AnyArray, Array]:
     """Points as an array (a kernel function may compare anything) and finite residuals, one for each."""
     places, r = np.asarray(points), np.asarray(residuals, dtype=float)
-    if places.ndim == 0 or r.shape != (len(places),) or len(r) < 2:
-        raise ValueError(f"points and residuals have shapes {places.shape} and {r.shape}: expected n >= 2 rows of each")
+    if places.ndim == 0 or r.shape != (len(places),) or len(r) < 1:
+        raise ValueError(f"points and residuals have shapes {places.shape} and {r.shape}: expected n >= 1 rows of each")
     if not np.isfinite(r).all():
         raise ValueError("residuals hold NaN or infinite entries: expected finite numbers")
     return places, r
 
 
-def _is_auto(name: str, value: Any, also: str = "auto") -> bool:
-    if isinstance(value, str) and value not in ("auto", also):
-        raise ValueError(f"{name}={value!r}: expected 'auto' or what learn_bands takes")
-    return isinstance(value, str) and value == "auto"
+def _sample(points: AnyArray, r: Array, kernel: Any, rng: np.random.RandomState) -> tuple[AnyArray, Array]:
+    """A random sample of very many rows."""
+    if len(r) <= SEARCH_ROWS:
+        return points, r
+    rows = np.sort(rng.choice(len(r), SEARCH_ROWS, replace=False))
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return points[np.ix_(rows, rows)], r[rows]
+    return points[rows], r[rows]
 
 
-def _lengthscales(points: AnyArray, lengthscale: Any, named: bool, searched: bool) -> list[Any]:
-    """The grid, or the one given. The median is that of all points, not of each fold's."""
-    if isinstance(lengthscale, str):
-        if not named:
-            return ["median"]  # stands for: as the kernel has it
-        median = median_lengthscale(np.asarray(points, dtype=float))
-        return [float(median * factor) for factor in FACTORS] if searched else [median]
-    return [lengthscale]
-
-
-def _penalties(penalty: Any, lengthscale: Any) -> tuple[Any, ...]:
-    """The grid, or the one given. Sides with lengthscales of their own have no symmetric limit."""
-    if not _is_auto("symmetry_penalty", penalty):
-        return (tuple(penalty) if isinstance(penalty, list) else penalty,)
-    if isinstance(lengthscale, dict) and len({str(side) for side in lengthscale.values()}) > 1:
-        return tuple(each for each in PENALTIES if not is_symmetric(each))
-    return PENALTIES
+def _folds(n: int, cv: int, rng: np.random.RandomState) -> tuple[AnyArray, ...]:
+    if n < MIN_ROWS:
+        return (np.arange(n),)
+    return tuple(held for _, held in KFold(min(cv, n), shuffle=True, random_state=rng).split(np.zeros(n)))
 
 
 class _Search:
@@ -189,46 +193,92 @@ class _Search:
             "uncertified": each.uncertified,
         }
 
-    def evaluate(self, lengthscales: Sequence[Any], penalties: Sequence[Any]) -> list[Evaluation]:
-        """All penalties at each lengthscale, every fold a task of its own."""
-        folds = range(len(self.data.folds))
-        tasks = (delayed(fold_bands)(self.data, f, ell, penalties) for ell in lengthscales for f in folds)
-        parts = list(self.parallel(tasks))
-        found: list[Evaluation] = []
-        for k, ell in enumerate(lengthscales):
-            here = pool(self.data, ell, penalties, parts[k * len(folds) : (k + 1) * len(folds)])
-            self._say(here)
-            found += here
-        self.evaluations += found
-        return found
+    def say(self, message: str) -> None:
+        """A line of progress."""
+        if self.verbose:
+            print(f"[tuning] {message}", flush=True)
 
     def best(self, evaluations: Sequence[Evaluation]) -> Evaluation:
         """The first of those with the largest criterion."""
         return max(evaluations, key=lambda each: each.value(self.criterion))
 
-    def _say(self, found: Sequence[Evaluation]) -> None:
-        if self.verbose:
-            best = self.best(found)
-            print(
-                f"lengthscale {_words(best.lengthscale)}: best {self.criterion} {best.value(self.criterion):.4g} "
-                f"at symmetry penalty {best.symmetry_penalty}",
-                flush=True,
-            )
+    def evaluate(self, lengthscales: Sequence[Any], penalties: Sequence[Any]) -> list[Evaluation]:
+        """All pairs of a lengthscale and a penalty; whatever happens, what is finished is remembered."""
+        jobs = effective_n_jobs(self.n_jobs)
+        # two tasks a fold, whatever the number of workers: chains of warm starts, and so the numbers, are the same
+        half = -(-len(lengthscales) // 2)
+        chunks = [lengthscales[k : k + half] for k in range(0, len(lengthscales), half)]
+        tasks = [(chunk, fold) for chunk in range(len(chunks)) for fold in range(len(self.data.folds))]
+        parts: list[dict[int, Any]] = [{} for _ in chunks]
+        found: list[Evaluation] = []
+        try:
+            for start in range(0, len(tasks), jobs):
+                wave = tasks[start : start + jobs]
+                made = self.parallel(delayed(fold_bands)(self.data, f, chunks[c], penalties) for c, f in wave)
+                for (chunk, fold), part in zip(wave, made, strict=True):
+                    parts[chunk][fold] = part
+        finally:
+            found = self._finished(chunks, penalties, parts)
+            self.evaluations += found
+        return found
+
+    def _finished(
+        self, chunks: Sequence[Sequence[Any]], penalties: Sequence[Any], parts: Sequence[dict[int, Any]]
+    ) -> list[Evaluation]:
+        """Candidates that all folds have seen; of an early interruption, what some folds have."""
+        whole = [(c, p) for c, p in zip(chunks, parts, strict=True) if len(p) == len(self.data.folds)]
+        if not whole and not self.evaluations:
+            whole = [(c, p) for c, p in zip(chunks[:1], parts[:1], strict=True) if p]
+        return [each for chunk, part in whole for each in pool(self.data, chunk, penalties, part)]
 
     def grid(self, lengthscales: Sequence[Any], penalties: Sequence[Any]) -> None:
-        """Every lengthscale with a warm-started path of penalties, a few at a time so that all workers have some."""
-        jobs = effective_n_jobs(self.n_jobs)
-        step = 1 if jobs == 1 else max(2, -(-2 * jobs // len(self.data.folds)))
-        for start in range(0, len(lengthscales), step):
-            self.evaluate(lengthscales[start : start + step], penalties)
+        """Every lengthscale with every penalty."""
+        count = f"{len(lengthscales)} lengthscales x {len(penalties)} symmetry penalties"
+        self.say(f"{count} on {len(self.data.folds)} folds of {len(self.data.r)} rows")
+        best = self.best(self.evaluate(lengthscales, penalties))
+        self.say(f"best of the grid: {self._words(best)}")
 
-    def refine(self, mode: str) -> None:
-        """Local search at the best penalty, and at the symmetric limit, which may be chosen in its place."""
+    def lean_grid(self, lengthscales: Sequence[Any], penalties: Sequence[Any]) -> None:
+        """The smallest and the largest penalty with every lengthscale, those between with the best two of these.
+
+        Penalties between the ends couple the sides, which makes them the costly ones, and their best lengthscales lie
+        near those of the ends.
+        """
+        ends, between = penalties[:: max(1, len(penalties) - 1)], penalties[1:-1]
+        self.grid(lengthscales, ends)
+        if between:
+            at_ends = [[each for each in self.evaluations if each.symmetry_penalty == end] for end in ends]
+            best = [self.best(here).lengthscale for here in at_ends]
+            self.grid([ell for k, ell in enumerate(best) if k == 0 or ell is not best[0]], between)
+
+    def refine(self, mode: str, restarts: int, *, also_limit: bool) -> None:
+        """Local search at the best penalty, and at the symmetric limit where a test may yet choose it instead."""
         best = self.best(self.evaluations)
         limit = [each for each in self.evaluations if is_symmetric(each.symmetry_penalty)]
-        self._climb(best, mode)
-        if limit and not is_symmetric(best.symmetry_penalty):
-            self._climb(self.best(limit), mode)
+        self._climbs(best.symmetry_penalty, mode, restarts)
+        if also_limit and limit and not is_symmetric(best.symmetry_penalty):
+            self._climbs(limit[0].symmetry_penalty, mode, restarts)
+
+    def again(self, chosen: Sequence[Evaluation], seed: int) -> list[Evaluation]:
+        """The same candidates on another split."""
+        rng = np.random.RandomState(seed + 1)
+        other = replace(self.data, folds=_folds(len(self.data.r), len(self.data.folds), rng))
+        search = _Search(other, self.criterion, self.n_jobs, 0)
+        return [search.evaluate([each.lengthscale], [each.symmetry_penalty])[0] for each in chosen]
+
+    def _climbs(self, penalty: Any, mode: str, restarts: int) -> None:
+        """Local searches at one penalty from its best lengthscales on the grid."""
+        here = [each for each in self.evaluations if each.symmetry_penalty == penalty]
+        here.sort(key=lambda each: -each.value(self.criterion))
+        for start in here[:restarts]:
+            self._climb(start, mode)
+        if restarts:
+            again = [each for each in self.evaluations if each.symmetry_penalty == penalty]
+            self.say(f"after the local search: {self._words(self.best(again))}")
+
+    def _words(self, each: Evaluation) -> str:
+        value = f"{self.criterion} {each.value(self.criterion):.4g}"
+        return f"{value} at lengthscale {_words(each.lengthscale)}, symmetry penalty {each.symmetry_penalty}"
 
     def _climb(self, best: Evaluation, mode: str) -> None:
         """Derivative-free ascent in log lengthscales from a candidate with one lengthscale, at its penalty."""
@@ -237,7 +287,7 @@ class _Search:
         per_side = self.data.points.shape[1] if mode == "per-side-and-feature" else 1
         unpack = _unpacker(sides, per_side)
         start = np.full(sides * per_side, np.log(best.lengthscale))
-        reach = np.log(FACTORS[1] / FACTORS[0])
+        reach = np.log(candidates.FACTORS[1] / candidates.FACTORS[0])
 
         def negative(logs: Array) -> float:
             if np.array_equal(logs, start):
@@ -250,8 +300,8 @@ class _Search:
             start,
             method="COBYQA",
             bounds=Bounds(start - reach, start + reach),
-            # its first model takes 2 size + 1 evaluations
-            options={"maxfev": 4 * start.size + 2, "initial_tr_radius": 0.5 * reach, "scale": False},
+            # its first model takes 2 size + 1 evaluations, the first of which is known
+            options={"maxfev": 3 * start.size + 1, "initial_tr_radius": 0.5 * reach, "scale": False},
         )
 
 
