@@ -1,0 +1,224 @@
+"""What a comparison found: rows, a summary of each method, and paired differences."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from sosbands.comparison.resampling import corrected_interval
+from sosbands.comparison.splits import SplitSizes
+from sosbands.comparison.store import StoreError, read_store
+from sosbands.comparison.text_table import TextTable, as_frame
+
+PART = "method "  # of a store: "method sos" holds the settings of the method sos
+NEIGHBORS = 100  # size of the sets of the worst-set coverage
+SUMMARY = ("coverage", "mean_width", "interval_score", "worst_set_coverage")
+NOT_METRICS = {
+    "method",
+    "repetition",
+    "confidence_level",
+    "seed",
+    "n_learn",
+    "n_calibration",
+    "error_type",
+    "error",
+    "error_place",
+    "warnings",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class ComparisonResult:
+    """Rows of a comparison, one per method and repetition.
+
+    Attributes
+    ----------
+    rows : list of dict
+        ``method``, ``repetition``, ``confidence_level``, ``seed``, ``n_learn``, ``n_calibration``, the metrics (missing
+        if the method failed), ``fit_seconds``, ``calibrate_seconds``, ``predict_seconds``, ``seconds`` of it all,
+        ``n_warnings``, ``warnings`` (their categories), ``error_type``, ``error``, ``error_place``.
+    methods : tuple of str
+        Names of the methods, in order.
+    confidence_level : float
+        Of the intervals.
+    sizes : SplitSizes
+        Numbers of learning, calibration and test rows.
+    environments : list of dict
+        Versions, processor and threads; several if a stored run was continued elsewhere.
+    """
+
+    rows: list[dict[str, Any]]
+    methods: tuple[str, ...]
+    confidence_level: float
+    sizes: SplitSizes
+    environments: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        rows: list[dict[str, Any]],
+        methods: tuple[str, ...],
+        confidence_level: float,
+        sizes: SplitSizes,
+        environments: list[dict[str, Any]],
+    ) -> ComparisonResult:
+        """Result of rows as the runner gives them; the level, which they do not hold, is put into each."""
+        first = ("method", "repetition")
+        complete = [{name: row[name] for name in first} | {"confidence_level": confidence_level} | row for row in rows]
+        return cls(complete, methods, confidence_level, sizes, environments)
+
+    @classmethod
+    def from_store(cls, path: str | os.PathLike[str]) -> ComparisonResult:
+        """Read what `compare` has stored so far."""
+        found = read_store(path)
+        if "sizes" not in found.settings:
+            raise StoreError(f"store={os.fspath(path)!r}: expected a store that compare has written")
+        methods = [name.removeprefix(PART) for name in found.parts if name.startswith(PART)]
+        rows = sorted(found.rows, key=lambda row: (row["repetition"], methods.index(row["method"])))
+        sizes = SplitSizes(**found.settings["sizes"])
+        return cls.of(rows, tuple(methods), found.settings["confidence_level"], sizes, found.environments)
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """Rows of the runs that failed."""
+        return [row for row in self.rows if row["error_type"] is not None]
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the numbers that rows hold."""
+        names = dict.fromkeys(name for row in self.rows for name in row)
+        return [name for name in names if name not in NOT_METRICS]
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas data frame."""
+        return as_frame(self.rows)
+
+    def table(self, metrics: Sequence[str] | None = None) -> TextTable:
+        """Summary with one row per method.
+
+        Parameters
+        ----------
+        metrics : sequence of str, optional
+            By default coverage, mean width, interval score and worst-set coverage.
+
+        Returns
+        -------
+        TextTable
+            ``method``, for each metric ``<name>_mean`` and ``<name>_sd`` over the repetitions that succeeded,
+            ``fit_seconds`` and ``predict_seconds`` (means), ``n`` and ``n_failed`` repetitions, ``n_warnings`` in all.
+        """
+        names = [name for name in SUMMARY if name in self.metrics] if metrics is None else list(metrics)
+        for name in names:
+            self._check_metric(name)
+        rows = [self._summary(method, names) for method in self.methods]
+        return TextTable(rows, [_merged(row, names) for row in rows])
+
+    def differences(
+        self, metric: str = "interval_score", reference: str | None = None, confidence_level: float = 0.95
+    ) -> TextTable:
+        """Paired differences between methods, with confidence intervals.
+
+        Repetitions are splits of one data set and share rows, so that the usual paired t interval is too narrow: the
+        interval is the corrected resampled t interval (`corrected_interval`), with the ratio of test rows to all other
+        rows. It is about data sets of this size from the same source. It is not adjusted for the number of pairs.
+
+        Parameters
+        ----------
+        metric : str
+            One of `metrics`.
+        reference : str, optional
+            The method that the others are compared with; by default all pairs.
+        confidence_level : float
+            Of the intervals of the differences.
+
+        Returns
+        -------
+        TextTable
+            ``method``, ``reference``, ``metric``, ``difference`` (mean of method minus reference), ``lower``,
+            ``upper``, and ``n``, the repetitions in which both succeeded.
+        """
+        self._check_metric(metric)
+        if reference is not None and reference not in self.methods:
+            raise ValueError(f"reference={reference!r}: expected one of {', '.join(self.methods)}")
+        others = [method for method in self.methods if method != reference]
+        pairs = list(combinations(self.methods, 2)) if reference is None else [(name, reference) for name in others]
+        values = {method: self._by_repetition(method, metric) for method in self.methods}
+        rows = []
+        for method, other in pairs:
+            common = [repetition for repetition in values[method] if repetition in values[other]]
+            with np.errstate(invalid="ignore"):
+                d = [np.subtract(values[method][repetition], values[other][repetition]) for repetition in common]
+            found = corrected_interval(d, self._test_ratio(), confidence_level)
+            entry = {"difference": found.mean, "lower": found.lower, "upper": found.upper, "n": len(d)}
+            rows.append({"method": method, "reference": other, "metric": metric, **entry})
+        return TextTable(rows)
+
+    def to_markdown(self) -> str:
+        """The summary in Markdown."""
+        return self.table().to_markdown()
+
+    def __repr__(self) -> str:
+        sizes, n = self.sizes, len({row["repetition"] for row in self.rows})
+        lines = [
+            f"ComparisonResult: {len(self.methods)} methods, {n} repetitions at level {self.confidence_level:g}",
+            f"rows: {sizes.n_learn} to learn, {sizes.n_calibration} to calibrate, {sizes.n_test} to test",
+            "",
+            repr(self.table()),
+        ]
+        return "\n".join([*lines, *self._remarks()])
+
+    def _remarks(self) -> list[str]:
+        """What went wrong, and what was warned of."""
+        failed = Counter(f"{row['method']}: {row['error_type']}: {row['error']}" for row in self.failures)
+        lines = [f"failed {count} times, {what}" for what, count in failed.items()]
+        warned = Counter(f"{row['method']}: {row['warnings']}" for row in self.rows if row["n_warnings"])
+        lines += [f"warned in {count} repetitions, {what}" for what, count in warned.items()]
+        if "worst_set_coverage" in self.metrics and self.sizes.n_test <= NEIGHBORS:
+            lines.append(f"worst_set_coverage is coverage here: sets of {NEIGHBORS} neighbours hold all test rows")
+        if len(self.environments) > 1:
+            lines.append(f"computed in {len(self.environments)} environments, see .environments")
+        return ["", *lines] if lines else []
+
+    def _test_ratio(self) -> float:
+        return self.sizes.n_test / (self.sizes.n_learn + self.sizes.n_calibration)
+
+    def _check_metric(self, metric: str) -> None:
+        if metric not in self.metrics:
+            raise ValueError(f"metric {metric!r}: expected one of {', '.join(self.metrics)}")
+
+    def _by_repetition(self, method: str, metric: str) -> dict[int, float]:
+        rows = [row for row in self.rows if row["method"] == method and row["error_type"] is None]
+        return {row["repetition"]: row[metric] for row in rows if metric in row}
+
+    def _summary(self, method: str, metrics: Sequence[str]) -> dict[str, Any]:
+        mine = [row for row in self.rows if row["method"] == method]
+        row: dict[str, Any] = {"method": method}
+        for name in metrics:
+            row[f"{name}_mean"], row[f"{name}_sd"] = _mean_and_sd(self._by_repetition(method, name))
+        for name in ("fit_seconds", "predict_seconds"):
+            row[name] = _mean_and_sd(self._by_repetition(method, name))[0]
+        n_failed = sum(entry["error_type"] is not None for entry in mine)
+        n_warnings = sum(entry["n_warnings"] for entry in mine)
+        return {**row, "n": len(mine) - n_failed, "n_failed": n_failed, "n_warnings": n_warnings}
+
+
+def _mean_and_sd(values: dict[int, float]) -> tuple[float, float]:
+    """NaN for the mean of nothing, and for the standard deviation of less than two or of infinite values."""
+    x = np.array(list(values.values()), dtype=float)
+    mean = float(x.mean()) if len(x) else np.nan
+    return mean, float(x.std(ddof=1)) if len(x) > 1 and np.isfinite(x).all() else np.nan
+
+
+def _merged(row: dict[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
+    """A summary row with mean and standard deviation in one cell."""
+    shown: dict[str, Any] = {"method": row["method"]}
+    for name in metrics:
+        shown[name] = f"{row[f'{name}_mean']:.4g} ± {row[f'{name}_sd']:.2g}"
+    shown["fit s"], shown["predict s"] = f"{row['fit_seconds']:.2g}", f"{row['predict_seconds']:.2g}"
+    return {**shown, "n": row["n"], "failed": row["n_failed"], "warnings": row["n_warnings"]}

@@ -1,0 +1,219 @@
+"""Running many tasks in parallel, each stored as soon as it is finished, and continuing where a run stopped."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import closing, nullcontext
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from sosbands.comparison.axes import Axis, canonical, read_axes, seed_of
+from sosbands.comparison.failures import NO_FAILURE, failure
+from sosbands.comparison.progress import Progress
+from sosbands.comparison.store import Record, Store, flat
+
+TaskFunction = Callable[[dict[str, Axis], int], Mapping[str, Any]]
+Job = tuple[dict[str, Axis], int]  # axes and seed
+RESERVED = ("seed", "seconds", "n_warnings", "warnings", *NO_FAILURE)
+
+
+def run_tasks(
+    function: TaskFunction,
+    tasks: Iterable[Mapping[str, Any]],
+    *,
+    seed_axes: Sequence[str] | None = None,
+    random_state: int = 0,
+    store: str | os.PathLike[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    parts: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    retry_failed: bool = False,
+    verbose: int = 0,
+    label: str = "tasks",
+) -> list[dict[str, Any]]:
+    """Compute a row for each task, those that a store already holds excepted.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(axes, seed)`` returns a mapping of names to numbers, strings, None, arrays, or lists and mappings of
+        these. It runs with one BLAS thread.
+    tasks : iterable of mappings
+        The axes of each task: names to strings, integers or floats, all different.
+    seed_axes : sequence of str, optional
+        The axes that the seed is derived from (`seed_of`), all by default. Tasks that are to be paired, such as
+        methods on the same data, differ only in the others.
+    random_state : int
+        Changes all seeds.
+    store : path, optional
+        File that gets a line per finished task; a later call skips them.
+    settings, parts : mappings, optional
+        What else the rows depend on. A store refuses other settings; of `parts` names may be added later.
+    n_jobs : int, optional
+        Processes, as in joblib, whose ``parallel_config`` is obeyed.
+    retry_failed : bool
+        Run the tasks that failed before again.
+    verbose : int
+        0: silent; 1: a bar on a terminal, otherwise up to 20 lines, on stderr; 2: a line per task.
+    label : str
+        What the tasks are, for these lines.
+
+    Returns
+    -------
+    rows : list of dict
+        One per task, in order: its axes, ``seed``, what the function returned, ``seconds``, ``n_warnings``,
+        ``warnings`` (their categories), ``error_type``, ``error`` and ``error_place`` (None if the task succeeded).
+
+    Notes
+    -----
+    An exception is a row with its error. So is the death of a worker process, for the task that dies also when run
+    alone; with ``n_jobs=1`` tasks run in this process and nothing can be done. Results with `store` are those of
+    the call without it, to the last bit. Use processes: threads share the record of warnings and the number of BLAS
+    threads, so that warnings may be counted in another task's row.
+    """
+    jobs = _read_tasks(tasks, seed_axes, random_state)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    common = {"task": name, "random_state": random_state, "seed_axes": None if seed_axes is None else list(seed_axes)}
+    clash = sorted(common.keys() & (settings or {}).keys())
+    if clash:
+        raise ValueError(f"settings has {clash[0]!r}: expected other names, as run_tasks adds this one")
+    with nullcontext() if store is None else Store(store, {**common, **(settings or {})}, parts) as opened:
+        found = {} if opened is None else opened.contents.records
+        records = {key: found[key] for key in jobs if key in found and not (retry_failed and _failed(found[key]))}
+        left = {key: job for key, job in jobs.items() if key not in records}
+        with (
+            Progress(len(jobs), len(records), label, verbose) as progress,
+            closing(_run(function, left, n_jobs)) as new,
+        ):
+            for record in new:
+                if opened is not None:
+                    opened.append(record)
+                records[canonical(record["axes"])] = record
+                progress.step(_failed(record))
+    return [flat(records[key]) for key in jobs]
+
+
+def _read_tasks(
+    tasks: Iterable[Mapping[str, Any]], seed_axes: Sequence[str] | None, random_state: int
+) -> dict[str, Job]:
+    """Axes and seed of each task by its key."""
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise ValueError(f"random_state={random_state!r}: expected an integer, from which all seeds are derived")
+    jobs: dict[str, Job] = {}
+    for task in tasks:
+        axes = read_axes(task)
+        key = canonical(axes)
+        if key in jobs:
+            raise ValueError(f"tasks has {axes} twice: expected different axes")
+        clash = [name for name in axes if name in RESERVED]
+        if clash:
+            raise ValueError(f"axis {clash[0]!r}: expected another name, as every row has an entry of this one")
+        jobs[key] = (axes, seed_of(axes, int(random_state), seed_axes))
+    return jobs
+
+
+def _failed(record: Record) -> bool:
+    return record["values"]["error_type"] is not None
+
+
+def _run(function: TaskFunction, jobs: dict[str, Job], n_jobs: int | None) -> Generator[Record, None, None]:
+    """Records in the order in which tasks finish."""
+    left = dict(jobs)
+    while left:
+        started: dict[str, Job] = {}
+        try:
+            with closing(_parallel(function, left, started, n_jobs)) as records:
+                for record in records:
+                    key = canonical(record["axes"])
+                    del left[key], started[key]
+                    yield record
+        except BrokenExecutor:
+            if not started:
+                raise
+            # A worker died (memory, segmentation fault) and took its neighbours along: find out which task does it.
+            for key, job in list(started.items()):
+                del left[key]
+                yield _run_alone(function, job)
+
+
+def _parallel(
+    function: TaskFunction, jobs: dict[str, Job], started: dict[str, Job], n_jobs: int | None
+) -> Generator[Record, None, None]:
+    def calls() -> Iterator[Any]:
+        for key, job in list(jobs.items()):
+            started[key] = job
+            yield delayed(run_one)(function, *job)
+
+    # Batches of one task, results as they come: what is finished is stored at once.
+    parallel = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
+    results = parallel(calls())
+    try:
+        yield from results
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib's hint that tasks were cancelled, after Ctrl-C
+            results.close()
+
+
+def _run_alone(function: TaskFunction, job: Job) -> Record:
+    """A task in a process where nothing else runs, so that its death is its own."""
+    start = time.perf_counter()
+    try:
+        record: Record = Parallel(n_jobs=2, batch_size=1)([delayed(run_one)(function, *job)])[0]
+    except BrokenExecutor as error:
+        error.__traceback__ = None  # a place in joblib says nothing
+        return _record(job, {}, time.perf_counter() - start, [], failure(error))
+    return record
+
+
+def run_one(function: TaskFunction, axes: dict[str, Axis], seed: int) -> Record:
+    """The record of one task: values or error, seconds, and the warnings that it raised."""
+    start = time.perf_counter()
+    values, error = {}, NO_FAILURE
+    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            values = _read_values(function(dict(axes), seed), axes)
+        except Exception as raised:
+            error = failure(raised)
+    categories = [warning.category.__name__ for warning in caught]
+    return _record((axes, seed), values, time.perf_counter() - start, categories, error)
+
+
+def _record(
+    job: Job, values: Mapping[str, Any], seconds: float, categories: list[str], error: Mapping[str, str | None]
+) -> Record:
+    axes, seed = job
+    raised = {"n_warnings": len(categories), "warnings": ", ".join(sorted(Counter(categories)))}
+    return {"axes": axes, "values": {"seed": seed, **values, "seconds": seconds, **raised, **error}}
+
+
+def _read_values(values: Any, axes: Mapping[str, Axis]) -> dict[str, Any]:
+    """What a task returned, as JSON will give it back."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"the task returned {type(values).__name__}: expected a mapping of names to values")
+    clash = [name for name in values if name in axes or name in RESERVED]
+    if clash:
+        raise ValueError(f"the task returned {clash[0]!r}: expected other names than axes and entries of every row")
+    plain: dict[str, Any] = _plain(values, "the result")
+    return plain
+
+
+def _plain(value: Any, name: str) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry, str(key)) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry, name) for entry in value]
+    raise TypeError(f"{name} is a {type(value).__name__}: expected numbers, strings, None, arrays, lists or mappings")

@@ -1,0 +1,100 @@
+"""A small table that prints itself, because a core install has no pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+
+class TextTable(Sequence[dict[str, Any]]):
+    """Rows with the same columns: a list of dicts that prints itself as text or Markdown.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        What is in the table, with full precision.
+    shown : sequence of mappings, optional
+        What is printed in its place.
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]] | None = None) -> None:
+        self._rows = [dict(row) for row in rows]
+        self._shown = self._rows if shown is None else [dict(row) for row in shown]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._rows[index]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._rows[0]) if self._rows else []
+
+    def column(self, name: str) -> list[Any]:
+        """The entries of one column."""
+        if name not in self.columns:
+            raise KeyError(f"column {name!r}: expected one of {', '.join(self.columns)}")
+        return [row[name] for row in self._rows]
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas data frame."""
+        return as_frame(self._rows)
+
+    def to_markdown(self) -> str:
+        """The table in Markdown, numbers to the right."""
+        names, cells, right = self._cells()
+        lines = ["| " + " | ".join(_escaped(name) for name in names) + " |"]
+        lines.append("|" + "|".join("---:" if numeric else "---" for numeric in right) + "|")
+        lines += ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in cells]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        names, cells, right = self._cells()
+        if not cells:
+            return "(no rows)"
+        widths = [max(len(line[i]) for line in [names, *cells]) for i in range(len(names))]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if numeric else cell.ljust(width)
+                for cell, width, numeric in zip(line, widths, right, strict=True)
+            ).rstrip()
+            for line in [names, *cells]
+        ]
+        return "\n".join(lines)
+
+    def _cells(self) -> tuple[list[str], list[list[str]], list[bool]]:
+        """Names, texts and whether a column holds numbers (those that start with a digit or a sign count)."""
+        names = list(self._shown[0]) if self._shown else []
+        cells = [[_text(row[name]) for name in names] for row in self._shown]
+        right = [all(_is_number(row[i]) for row in cells) for i in range(len(names))]
+        return names, cells, right
+
+
+def as_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Rows as a pandas data frame."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError('to_frame needs pandas: pip install "sosbands[cli]", or use the rows themselves') from error
+    return pd.DataFrame([dict(row) for row in rows])
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.split(" ")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

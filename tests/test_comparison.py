@@ -1,0 +1,493 @@
+"""Comparison of interval regressors: pairing, rows, summaries, and differences with honest intervals."""
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from sosbands import SoSBandRegressor, metrics
+from sosbands.comparison import (
+    ComparisonResult,
+    SplitSizes,
+    StoreError,
+    StoreMismatchError,
+    TextTable,
+    compare,
+    corrected_interval,
+    run_tasks,
+    seed_of,
+)
+from sosbands.comparison.method_comparison import prepared
+from sosbands.conformal import Band, IntervalMixin
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (120, 2))
+Y = X[:, 0] + (1.2 + X[:, 1]) * RNG.exponential(size=120)
+
+
+class ConstantBand(IntervalMixin, RegressorMixin, BaseEstimator):
+    """Split conformal prediction around any regressor, with an optional fault."""
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        confidence_level=0.9,
+        calibration="symmetric",
+        calibration_size=0.5,
+        fault=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.confidence_level = confidence_level
+        self.calibration = calibration
+        self.calibration_size = calibration_size
+        self.fault = fault
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        assert self.calibration_size is None
+        if self.fault == "raise" or (self.fault == "sometimes" and self.random_state % 2):
+            raise np.linalg.LinAlgError(f"{len(y)} rows are too few")
+        if self.fault == "warn":
+            warnings.warn("slow", UserWarning, stacklevel=2)
+            warnings.warn("slow", UserWarning, stacklevel=2)
+        self.estimator_ = clone(self.estimator or LinearRegression()).fit(X, y)
+        return self
+
+    def _band(self, X):
+        center = self.estimator_.predict(X)
+        return Band(center, center)
+
+
+class Jittered(ConstantBand):
+    """Ends that depend on the seed, as those of a random forest."""
+
+    def _band(self, X):
+        band = super()._band(X)
+        return Band(band.lower - np.random.default_rng(self.random_state).uniform(), band.upper)
+
+
+METHODS = {"linear": ConstantBand(), "mean": ConstantBand(DummyRegressor()), "forest": Jittered(Ridge())}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return compare(METHODS, X, Y, n_repetitions=5, random_state=3)
+
+
+def without_seconds(rows):
+    return [{name: value for name, value in row.items() if "seconds" not in name} for row in rows]
+
+
+def column(result, method, name):
+    return np.array([row[name] for row in result.rows if row["method"] == method])
+
+
+# ---------------------------------------------------------------- splits
+
+
+def test_splits_are_disjoint_and_complete():
+    sizes = SplitSizes.of(120, 0.4, 25)
+    assert sizes == SplitSizes(47, 48, 25)
+    learn, calibration, test = sizes.split(9)
+    assert sorted([*learn, *calibration, *test]) == list(range(120))
+    assert [len(learn), len(calibration), len(test)] == [47, 48, 25]
+    again, other = sizes.split(9), sizes.split(10)
+    assert all(np.array_equal(a, b) for a, b in zip((learn, calibration, test), again, strict=True))
+    assert not np.array_equal(test, other.test)
+
+
+def test_every_row_is_equally_often_in_each_part():
+    sizes = SplitSizes.of(10, 0.3, 0.2)
+    counts = np.zeros((3, 10))
+    for seed in range(3000):
+        for i, rows in enumerate(sizes.split(seed)):
+            counts[i, rows] += 1
+    shares = counts / 3000
+    np.testing.assert_allclose(shares, np.array([[0.5], [0.3], [0.2]]) * np.ones(10), atol=4 * math.sqrt(0.25 / 3000))
+
+
+# ---------------------------------------------------------------- rows
+
+
+def test_rows_are_those_of_the_steps_done_by_hand(result):
+    assert [(row["method"], row["repetition"]) for row in result.rows] == [(m, i) for i in range(5) for m in METHODS]
+    row = result.rows[4]  # the mean in repetition 1
+    seed = seed_of({"repetition": 1}, 3)
+    learn, calibration, test = SplitSizes(48, 48, 24).split(seed)
+    model = ConstantBand(DummyRegressor(), calibration_size=None).fit(X[learn], Y[learn])
+    ends = model.conformalize(X[calibration], Y[calibration]).predict_interval(X[test], 0.9)
+    wanted = metrics.evaluate_intervals(
+        Y[test], *ends.T, confidence_level=0.9, X=X[test], X_learn=X[learn], random_state=seed
+    )
+    assert {name: row[name] for name in wanted} == wanted
+    assert wanted["mean_width"] > 0
+    by_method = model.evaluate(X[test], Y[test])
+    assert by_method.keys() == wanted.keys()
+    assert all(by_method[name] == row[name] for name in by_method if not name.startswith("worst"))
+    assert (row["seed"], row["n_learn"], row["n_calibration"], row["n"]) == (seed, 48, 48, 24)
+    assert row["confidence_level"] == 0.9
+    parts = row["fit_seconds"] + row["calibrate_seconds"] + row["predict_seconds"]
+    assert 0 < parts <= row["seconds"]
+
+
+def test_sos_bands_can_be_compared():
+    methods = {"sos": SoSBandRegressor(LinearRegression(), lengthscale="median", symmetry_penalty=1.0)}
+    (row,) = compare(methods, X, Y, n_repetitions=1).rows
+    learn, calibration, test = SplitSizes(48, 48, 24).split(row["seed"])
+    model = clone(methods["sos"]).set_params(calibration_size=None, random_state=row["seed"])
+    model.fit(X[learn], Y[learn]).conformalize(X[calibration], Y[calibration])
+    wanted = model.evaluate(X[test], Y[test])
+    names = [name for name in wanted if not name.startswith("worst")]
+    np.testing.assert_allclose([row[name] for name in names], [wanted[name] for name in names], rtol=1e-12)
+    assert row["worst_set_coverage"] == row["coverage"]  # 24 test rows: all sets are the whole
+
+
+def test_the_same_rows_from_two_processes(result):
+    parallel = compare(METHODS, X, Y, n_repetitions=5, random_state=3, n_jobs=2)
+    assert without_seconds(parallel.rows) == without_seconds(result.rows)
+    other = compare(METHODS, X, Y, n_repetitions=5, random_state=4)
+    assert not set(column(other, "linear", "mean_width")) & set(column(result, "linear", "mean_width"))
+
+
+def test_what_is_set_in_each_copy():
+    method = ConstantBand(RandomForestRegressor(), confidence_level=0.5, calibration_size=0.3)
+    copy = prepared(method, 0.8, 77)
+    assert (copy.calibration_size, copy.confidence_level, copy.random_state) == (None, 0.8, 77)
+    assert copy.estimator.random_state == 77
+    assert (method.calibration_size, method.random_state, method.estimator.random_state) == (0.3, None, None)
+    fixed = prepared(ConstantBand(RandomForestRegressor(random_state=1), random_state=2), 0.8, 77)
+    assert (fixed.random_state, fixed.estimator.random_state) == (2, 1)
+
+
+def test_data_frames_reach_the_methods_as_they_are():
+    frame = pd.DataFrame({"x": X[:, 0], "z": X[:, 1], "word": np.where(X[:, 1] > 0, "b", "a")}, index=range(500, 620))
+    encode = make_column_transformer((OneHotEncoder(), ["word"]), remainder="passthrough")
+    methods = {"table": ConstantBand(make_pipeline(encode, LinearRegression()))}
+    rows = compare(methods, frame, pd.Series(Y, index=frame.index), n_repetitions=2, test_size=0.5).rows
+    assert [row["error"] for row in rows] == [None, None]
+    learn, calibration, test = SplitSizes.of(120, 0.4, 0.5).split(rows[0]["seed"])
+    model = clone(methods["table"]).set_params(calibration_size=None).fit(frame.iloc[learn], Y[learn])
+    ends = model.conformalize(frame.iloc[calibration], Y[calibration]).predict_interval(frame.iloc[test])
+    assert rows[0]["mean_width"] == pytest.approx(np.mean(ends[:, 1] - ends[:, 0]), rel=1e-12)
+    assert "worst_set_coverage" in rows[0]  # in the columns that hold numbers
+    words = compare({"mean": ConstantBand(DummyRegressor())}, frame[["word"]], Y, n_repetitions=1).rows
+    assert "worst_set_coverage" not in words[0]
+    assert words[0]["error"] is None
+    thin = compare({"linear": ConstantBand()}, sparse.csr_array(X), Y, n_repetitions=1).rows
+    dense = compare({"linear": ConstantBand()}, X, Y, n_repetitions=1).rows
+    assert thin[0]["mean_width"] == pytest.approx(dense[0]["mean_width"], rel=1e-6)
+
+
+def test_the_worst_sets_are_those_of_standardised_features():
+    rng = np.random.default_rng(1)
+    many = rng.normal(size=(400, 2)) * [1.0, 50.0]
+    y = rng.normal(size=400) * np.where(many[:, 0] > 0, 3.0, 0.1)
+    found = compare(
+        {"a": ConstantBand(), "b": ConstantBand()}, many, y, n_repetitions=1, test_size=150, calibration_size=245
+    )
+    learn, calibration, test = SplitSizes(5, 245, 150).split(found.rows[0]["seed"])
+    model = (
+        ConstantBand(calibration_size=None).fit(many[learn], y[learn]).conformalize(many[calibration], y[calibration])
+    )
+    ends = model.predict_interval(many[test], 0.9).T
+    wanted = metrics.worst_set_coverage(
+        y[test], *ends, many[test], X_learn=many[learn], random_state=found.rows[0]["seed"]
+    )
+    assert wanted.marginal < found.rows[0]["coverage"] - 0.03
+    by_test_rows = metrics.worst_set_coverage(y[test], *ends, many[test], random_state=found.rows[0]["seed"])
+    assert wanted.marginal != by_test_rows.marginal  # five learning rows have another scale
+    assert [row["worst_set_coverage"] for row in found.rows] == [wanted.marginal] * 2
+    assert [row["worst_set_coverage_upper"] for row in found.rows] == [wanted.upper] * 2
+    assert "worst_set_coverage is coverage here" not in repr(found)
+
+
+def spread(y, lower, upper):  # noqa: ARG001
+    return np.ptp(y)
+
+
+def test_metrics_of_ones_own():
+    result = compare({"a": ConstantBand()}, X, Y, n_repetitions=2, metrics={"spread": spread})
+    test = SplitSizes(48, 48, 24).split(seed_of({"repetition": 1})).test
+    assert result.rows[1]["spread"] == np.ptp(Y[test])
+    assert result.table(["spread"])[0]["spread_mean"] == column(result, "a", "spread").mean()
+
+
+# ---------------------------------------------------------------- failures and warnings
+
+
+def test_a_failing_method_is_a_row_and_the_others_go_on(result):
+    methods = {"broken": ConstantBand(fault="raise"), **METHODS}
+    found = compare(methods, X, Y, n_repetitions=5, random_state=3)
+    others = [row for row in found.rows if row["method"] != "broken"]
+    assert without_seconds(others) == without_seconds(result.rows)
+    assert len(found.failures) == 5
+    assert {row["confidence_level"] for row in found.rows} == {0.9}
+    assert {(row["error_type"], row["error"]) for row in found.failures} == {("LinAlgError", "48 rows are too few")}
+    summary = found.table()[0]
+    assert (summary["method"], summary["n"], summary["n_failed"]) == ("broken", 0, 5)
+    assert math.isnan(summary["coverage_mean"])
+    assert "failed 5 times, broken: LinAlgError: 48 rows are too few" in repr(found)
+    assert [row["n"] for row in found.differences(reference="broken")] == [0, 0, 0]
+
+
+def test_differences_use_the_repetitions_in_which_both_succeed():
+    found = compare({"a": ConstantBand(fault="sometimes"), "b": METHODS["mean"]}, X, Y, n_repetitions=8)
+    good = [row["repetition"] for row in found.rows if row["method"] == "a" and row["error_type"] is None]
+    assert 2 <= len(good) < 8
+    d = column(found, "b", "mean_width")[good]
+    d = np.array([row["mean_width"] for row in found.rows if row["method"] == "a" and "mean_width" in row]) - d
+    (row,) = found.differences("mean_width")
+    assert row["n"] == len(good)
+    assert row["difference"] == pytest.approx(d.mean(), rel=1e-12)
+
+
+def test_warnings_are_counted_in_rows_and_shown_once(recwarn):
+    found = compare({"loud": ConstantBand(fault="warn"), "a": ConstantBand()}, X, Y, n_repetitions=3)
+    assert not list(recwarn)
+    assert [(row["n_warnings"], row["warnings"]) for row in found.rows] == [(2, "UserWarning"), (0, "")] * 3
+    assert [row["n_warnings"] for row in found.table()] == [6, 0]
+    assert repr(found).count("warned in 3 repetitions, loud: UserWarning") == 1
+    few = compare({"a": ConstantBand()}, X, Y, n_repetitions=1, calibration_size=5)
+    assert few.rows[0]["warnings"] == "TooFewCalibrationPointsWarning"
+    assert few.rows[0]["mean_width"] == math.inf
+    assert "inf ± nan" in repr(few)
+
+
+# ---------------------------------------------------------------- summaries and differences
+
+
+def test_the_summary_is_mean_and_sd(result):
+    summary = result.table()[1]
+    widths = column(result, "mean", "mean_width")
+    assert summary["method"] == "mean"
+    assert summary["mean_width_mean"] == pytest.approx(widths.mean(), rel=1e-14)
+    assert summary["mean_width_sd"] == pytest.approx(widths.std(ddof=1), rel=1e-14)
+    assert summary["fit_seconds"] == pytest.approx(column(result, "mean", "fit_seconds").mean(), rel=1e-14)
+    assert (summary["n"], summary["n_failed"], summary["n_warnings"]) == (5, 0, 0)
+    assert [name for name in result.table().columns if name.endswith("_mean")] == [
+        *("coverage_mean", "mean_width_mean", "interval_score_mean", "worst_set_coverage_mean"),
+    ]
+
+
+def test_the_corrected_interval_by_hand():
+    # mean 2, variance 4/3 (ddof 1), J = 4; t(0.975; 3) = 3.182446305...
+    found = corrected_interval([1.0, 1.0, 3.0, 3.0], test_ratio=0.25)
+    half = 3.182446305284263 * math.sqrt((1 / 4 + 1 / 4) * 4 / 3)
+    assert found.mean == 2
+    assert found.lower == pytest.approx(2 - half, rel=1e-12)
+    assert found.upper == pytest.approx(2 + half, rel=1e-12)
+    naive = stats.ttest_1samp([1.0, 1.0, 3.0, 3.0], 0).confidence_interval(0.9)
+    assert corrected_interval([1.0, 1.0, 3.0, 3.0], 0, 0.9)[1:] == pytest.approx(tuple(naive), rel=1e-12)
+
+
+def test_intervals_without_enough_or_finite_differences():
+    assert np.isnan(corrected_interval([], 0.2)).all()
+    assert corrected_interval([3.0], 0.2).mean == 3
+    assert np.isnan(corrected_interval([3.0], 0.2)[1:]).all()
+    assert corrected_interval([1.0, math.inf], 0.2).mean == math.inf
+    assert np.isnan(corrected_interval([1.0, math.inf], 0.2)[1:]).all()
+
+
+def test_differences_are_paired_and_corrected(result):
+    table = result.differences("mean_width", reference="linear", confidence_level=0.8)
+    assert [(row["method"], row["reference"]) for row in table] == [("mean", "linear"), ("forest", "linear")]
+    d = column(result, "mean", "mean_width") - column(result, "linear", "mean_width")
+    half = stats.t.ppf(0.9, 4) * math.sqrt((1 / 5 + 24 / 96) * d.var(ddof=1))
+    assert table[0]["difference"] == pytest.approx(d.mean(), rel=1e-12)
+    assert table[0]["lower"] == pytest.approx(d.mean() - half, rel=1e-12)
+    assert table[0]["upper"] == pytest.approx(d.mean() + half, rel=1e-12)
+    assert table[0]["n"] == 5
+    pairs = [(row["method"], row["reference"]) for row in result.differences()]
+    assert pairs == [("linear", "mean"), ("linear", "forest"), ("mean", "forest")]
+
+
+def test_identical_methods_differ_by_exactly_zero():
+    methods = {"one": Jittered(Ridge()), "two": Jittered(Ridge()), "three": Jittered(Ridge(alpha=50))}
+    found = compare(methods, X, Y, n_repetitions=4, n_jobs=2)
+    for metric in ("coverage", "mean_width", "interval_score", "worst_set_coverage", "hsic"):
+        row = found.differences(metric)[0]
+        assert (row["difference"], row["lower"], row["upper"]) == (0, 0, 0)
+    assert found.differences("mean_width")[1]["difference"] != 0  # the check can fail
+    assert len(set(column(found, "one", "mean_width"))) == 4
+
+
+def independent_truth_is_covered(ratio, seeds, n=60, repetitions=10):
+    """Share of data sets whose interval holds the mean difference of widths over all data sets."""
+    intervals, means = [], []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        y = rng.exponential(size=n)
+        d = []
+        for _ in range(repetitions):
+            test, rest = np.split(rng.permutation(n), [n // 3])
+            d.append(np.mean(np.abs(y[test] - np.median(y[rest])) - np.abs(y[test] - np.mean(y[rest]))))
+        intervals.append(corrected_interval(d, ratio, 0.9))
+        means.append(np.mean(d))
+    truth = np.mean(means)
+    return np.mean([found.lower <= truth <= found.upper for found in intervals])
+
+
+def test_overlapping_splits_need_the_correction():
+    assert independent_truth_is_covered(0.0, range(300)) < 0.8  # the usual paired interval claims 0.9
+    assert independent_truth_is_covered(0.5, range(300)) > 0.88
+
+
+# ---------------------------------------------------------------- text, frames
+
+
+def test_the_result_prints_a_readable_table(result):
+    lines = repr(result).splitlines()
+    assert lines[0] == "ComparisonResult: 3 methods, 5 repetitions at level 0.9"
+    assert lines[1] == "rows: 48 to learn, 48 to calibrate, 24 to test"
+    assert lines[3].split() == [
+        *("method", "coverage", "mean_width", "interval_score", "worst_set_coverage"),
+        *("fit", "s", "predict", "s", "n", "failed", "warnings"),
+    ]
+    widths = column(result, "linear", "mean_width")
+    assert lines[4].startswith("linear ")
+    assert f"{widths.mean():.4g} ± {widths.std(ddof=1):.2g}" in lines[4]
+    assert lines[-1] == "worst_set_coverage is coverage here: sets of 100 neighbours hold all test rows"
+
+
+def test_markdown(result):
+    lines = result.to_markdown().splitlines()
+    assert len(lines) == 5
+    assert lines[0].startswith("| method | coverage | mean_width |")
+    assert lines[1].startswith("|---|---:|---:|")
+    assert lines[2].startswith("| linear | ")
+    text = TextTable([{"a|b": "x", "n": 1.23456}, {"a|b": "y", "n": math.inf}])
+    assert text.to_markdown() == "| a\\|b | n |\n|---|---:|\n| x | 1.235 |\n| y | inf |"
+    assert repr(text) == "a|b      n\nx    1.235\ny      inf"
+    assert text.column("n") == [1.23456, math.inf]
+    assert repr(TextTable([])) == "(no rows)"
+    with pytest.raises(KeyError, match="column 'm': expected one of"):
+        text.column("m")
+
+
+def test_frames(result):
+    frame = result.to_frame()
+    assert frame.groupby("method")["mean_width"].mean()["mean"] == pytest.approx(
+        result.table()[1]["mean_width_mean"], rel=1e-12
+    )
+    assert list(result.differences().to_frame()["n"]) == [5, 5, 5]
+
+
+def test_frames_without_pandas(result, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install \"sosbands\[cli\]\""):
+        result.to_frame()
+
+
+# ---------------------------------------------------------------- the store
+
+
+def test_a_stored_comparison_is_continued_and_extended(tmp_path, result):
+    path = tmp_path / "store.jsonl"
+    first = compare({"linear": METHODS["linear"]}, X, Y, n_repetitions=3, random_state=3, store=path)
+    longer = compare(METHODS, X, Y, n_repetitions=5, random_state=3, store=path)
+    assert without_seconds(longer.rows) == without_seconds(result.rows)
+    assert [row for row in longer.rows if row["method"] == "linear"][:3] == first.rows  # seconds too
+    read = ComparisonResult.from_store(path)
+    assert read.rows == longer.rows
+    assert (read.methods, read.sizes, read.confidence_level) == (longer.methods, longer.sizes, 0.9)
+    assert repr(read) == repr(longer)
+    assert read.environments == longer.environments
+    assert len(read.environments) == 1
+
+
+def test_another_comparison_is_refused(tmp_path):
+    path = tmp_path / "store"
+    common = {"methods": {"a": ConstantBand(Ridge())}, "X": X, "y": Y, "n_repetitions": 1, "store": path}
+    compare(**common)
+    for change, message in [
+        ({"confidence_level": 0.8}, "confidence_level: 0.9 there, 0.8 here"),
+        ({"test_size": 30}, "sizes: n_learn 48 there, 42 here"),
+        ({"X": X + 1}, "data: X "),
+        ({"y": Y[::-1]}, "data: y "),
+        ({"methods": {"a": ConstantBand(Ridge(alpha=2))}}, "method a: parameters estimator parameters alpha 1.0 there"),
+        ({"random_state": 1}, "random_state: 0 there, 1 here"),
+        ({"metrics": {"spread": spread}}, "metrics: "),
+    ]:
+        with pytest.raises(StoreMismatchError, match=message):
+            compare(**{**common, **change})
+    run_tasks(lambda axes, seed: {}, [{"i": 0}], store=tmp_path / "other")  # noqa: ARG005
+    with pytest.raises(StoreError, match="expected a store that compare has written"):
+        ComparisonResult.from_store(tmp_path / "other")
+
+
+def test_failed_runs_are_repeated_only_if_asked(tmp_path):
+    common = {"X": X, "y": Y, "n_repetitions": 2, "store": tmp_path / "s"}
+    methods = {"a": ConstantBand(fault="raise")}
+    first = compare(methods, **common)
+    assert compare(methods, **common).rows == first.rows
+    again = compare(methods, **common, retry_failed=True)
+    assert again.rows != first.rows
+    assert without_seconds(again.rows) == without_seconds(first.rows)
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"methods": {}}, r"methods=\{\}: expected a non-empty mapping"),
+        ({"methods": [ConstantBand()]}, "expected a non-empty mapping"),
+        ({"methods": {1: ConstantBand()}}, "methods has the name 1: expected a non-empty string"),
+        ({"methods": {"a": LinearRegression()}}, r"methods\['a'\] has no conformalize: expected an interval regressor"),
+        ({"methods": {"a": ConstantBand}}, r"methods\['a'\] is a class: expected"),
+        ({"n_repetitions": 0}, "n_repetitions=0: expected an integer >= 1"),
+        ({"n_repetitions": 2.0}, "n_repetitions=2.0: expected"),
+        ({"confidence_level": 90}, r"confidence_level=90: expected a number in \(0, 1\)"),
+        ({"test_size": 1.0}, "test_size=1.0: expected a fraction"),
+        ({"calibration_size": 0}, "calibration_size=0: expected a fraction"),
+        ({"calibration_size": True}, "calibration_size=True: expected a fraction"),
+        ({"calibration_size": 100}, "calibration_size=100 and test_size=0.2 leave -4 of 120 rows"),
+        ({"y": Y[:-1]}, r"y has shape \(119,\): expected one entry per row of X"),
+        ({"y": np.full(120, np.nan)}, "y has 120 entries that are NaN"),
+        ({"random_state": None}, "random_state=None: expected an integer"),
+    ],
+)
+def test_bad_arguments_are_named(change, message):
+    with pytest.raises(ValueError, match=message):
+        compare(**{"methods": METHODS, "X": X, "y": Y, **change})
+
+
+def test_bad_questions_are_named(result):
+    with pytest.raises(ValueError, match="metric 'width': expected one of .*mean_width"):
+        result.differences("width")
+    with pytest.raises(ValueError, match="metric 'error': expected one of"):
+        result.table(["error"])
+    with pytest.raises(ValueError, match="reference='ours': expected one of linear, mean, forest"):
+        result.differences(reference="ours")
+    with pytest.raises(ValueError, match="confidence_level=95: expected"):
+        result.differences(confidence_level=95)
+    with pytest.raises(ValueError, match="test_ratio=-1: expected"):
+        corrected_interval([1.0], -1)
+    with pytest.raises(ValueError, match="one dimension"):
+        corrected_interval([[1.0]], 0.1)
+
+
+class WrongShape(ConstantBand):
+    def predict_interval(self, X, confidence_level=None):
+        return super().predict_interval(X, [confidence_level])
+
+
+def test_intervals_of_another_shape_are_a_failure():
+    (row,) = compare({"a": WrongShape()}, X, Y, n_repetitions=1).rows
+    assert (row["error_type"], row["error"]) == (
+        "ValueError",
+        "predict_interval gave shape (24, 2, 1): expected (24, 2)",
+    )

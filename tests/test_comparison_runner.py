@@ -1,0 +1,461 @@
+"""Tasks, seeds, fingerprints and the store: what is computed once is kept, and what differs is refused."""
+
+import hashlib
+import json
+import math
+import os
+import socket
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_info
+
+from sosbands.comparison import Store, StoreError, StoreMismatchError, environment, read_store, run_tasks, seed_of
+from sosbands.comparison.axes import read_axes
+from sosbands.comparison.failures import anonymous
+from sosbands.comparison.fingerprint import data_hash, describe, fingerprint
+from sosbands.comparison.progress import Progress
+
+INF = math.inf
+TASKS = [{"method": method, "repetition": i} for i in range(3) for method in ("a", "b")]
+
+
+def draw(axes, seed):
+    """A random number that is paired over methods, and one that is not."""
+    rng = np.random.default_rng(seed)
+    return {"common": rng.normal(), "vector": rng.normal(size=2), "name": axes["method"]}
+
+
+def without_seconds(rows):
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
+class Counting:
+    """Task that counts its executions and fails while a method is on the list."""
+
+    def __init__(self, broken=()):
+        self.calls = []
+        self.broken = list(broken)
+
+    def __call__(self, axes, seed):
+        self.calls.append((axes["method"], axes["repetition"]))
+        if axes["method"] in self.broken:
+            raise ZeroDivisionError(f"method {axes['method']} divides by zero")
+        return {"value": seed + 0.5}
+
+
+# ---------------------------------------------------------------- axes and seeds
+
+
+def test_the_seed_is_the_documented_hash():
+    text = '{"axes":{"dataset":"concrete","repetition":3},"random_state":7}'
+    wanted = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+    axes = {"repetition": 3, "method": "sos", "dataset": "concrete"}
+    assert seed_of(axes, 7, ["repetition", "dataset"]) == wanted
+    assert seed_of({**axes, "method": "cqr"}, 7, ["dataset", "repetition"]) == wanted  # paired, whatever the order
+    assert seed_of({**axes, "repetition": np.int64(3)}, 7, ["dataset", "repetition"]) == wanted
+    assert len({seed_of({"i": i}) for i in range(1000)} | {seed_of({"i": i}, 1) for i in range(1000)}) == 2000
+    assert seed_of({"i": 1}) != seed_of({"i": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        ({}, r"axes=\{\}: expected a non-empty mapping"),
+        ({"": 1}, "axis name '': expected a non-empty string"),
+        ({"a": True}, "axis a=True: expected a string, an integer or a float"),
+        ({"a": None}, "axis a=None: expected a string"),
+        ({"a": [1]}, r"axis a=\[1\]: expected a string"),
+        ({"a": math.nan}, "axis a=nan: expected a number that is not NaN"),
+    ],
+)
+def test_bad_axes_are_named(axes, message):
+    with pytest.raises(ValueError, match=message):
+        read_axes(axes)
+
+
+def test_axes_are_plain_values():
+    read = read_axes({"a": np.float64(-0.0), "b": INF, "c": np.str_("x")})
+    assert json.dumps(read) == '{"a": 0.0, "b": Infinity, "c": "x"}'
+    assert type(read["c"]) is str
+
+
+# ---------------------------------------------------------------- descriptions of settings
+
+
+def equal(a, b):
+    return fingerprint(a) == fingerprint(b)
+
+
+def test_descriptions_of_settings_tell_differences():
+    forest = RandomForestRegressor(max_depth=3)
+    assert equal(make_pipeline(StandardScaler(), Ridge()), make_pipeline(StandardScaler(), Ridge(alpha=1.0)))
+    assert not equal(make_pipeline(StandardScaler(), Ridge()), make_pipeline(StandardScaler(), Ridge(alpha=1.5)))
+    assert equal(forest, RandomForestRegressor(max_depth=3, n_jobs=2, verbose=1))  # no effect on the result
+    assert not equal(forest, RandomForestRegressor(max_depth=3, random_state=0))
+    assert equal(RBF(2.0), RBF(2.0))
+    assert not equal(RBF(2.0), RBF([2.0, 2.0]))
+    assert not equal(np.arange(3.0), np.arange(3))
+    assert equal({"a": (1, None), "b": INF}, {"b": INF, "a": [1, None]})
+    assert equal({"x", "y"}, {"y", "x"})
+    assert not equal(Ridge, LinearRegression)
+
+
+def test_frozen_models_are_described_by_what_they_have_learnt():
+    X = np.arange(6.0)[:, None]
+    one, same, other = (FrozenEstimator(LinearRegression().fit(X, y)) for y in (X[:, 0], X[:, 0], X[:, 0] ** 2))
+    assert equal(one, same)
+    assert not equal(one, other)
+
+
+def power(exponent):
+    return lambda x: x**exponent
+
+
+def test_functions_are_described_by_name_or_code():
+    assert describe(power) == {"function": "power"}
+    assert equal(power(2), power(2))
+    assert not equal(power(2), power(3))
+    assert not equal(lambda x: x + 1.0, lambda x: x + 2.0)
+    assert not equal(lambda x, y=1: x * y, lambda x, y=2: x * y)
+
+    def recursive(n):
+        return recursive(n - 1)
+
+    assert describe(recursive)["captured"] == ["..."]
+
+
+def test_descriptions_are_the_same_in_another_process():
+    code = (
+        "from sklearn.ensemble import RandomForestRegressor; from sklearn.frozen import FrozenEstimator;"
+        "from sklearn.linear_model import LinearRegression; from sosbands.comparison.fingerprint import fingerprint;"
+        "frozen = FrozenEstimator(LinearRegression().fit([[0.], [1.]], [1., 3.]));"
+        "found = fingerprint({'a': RandomForestRegressor(max_depth=3), 'b': frozen, 'c': {'x', 'y', 'z'}})"
+    )
+    here = {}
+    exec(code, here)
+    environment = {**os.environ, "PYTHONHASHSEED": "12"}
+    command = [sys.executable, "-c", f"{code}; print(found)"]
+    there = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.strip()
+    assert len(there) == 64
+    assert here["found"] == there
+
+
+def test_data_hashes():
+    frame = pd.DataFrame({"x": [1.0, 2.0], "word": ["a", "b"]})
+    assert data_hash(frame) == data_hash(frame.set_index([[5, 6]]))
+    assert data_hash(frame) != data_hash(frame.rename(columns={"x": "z"}))
+    assert data_hash(frame) != data_hash(frame.assign(word=["a", "c"]))
+    assert data_hash(frame) != data_hash(frame.assign(x=[1.0, 2.5]))
+    twice = frame[["x", "x"]]
+    assert data_hash(twice) == data_hash(twice.copy())
+    assert data_hash(pl.DataFrame({"x": [1.0]})) != data_hash(pl.DataFrame({"x": [2.0]}))
+    X = np.arange(6.0).reshape(3, 2)
+    assert data_hash(X) == data_hash(np.asfortranarray(X)) == data_hash(X.tolist())
+    assert data_hash(X) != data_hash(X.reshape(2, 3))
+
+
+def test_texts_with_paths_are_hashed():
+    cached = make_pipeline(StandardScaler(), Ridge(), memory=str(Path.home() / "cache"))
+    assert str(Path.home()) not in json.dumps(describe(cached))
+    assert not equal(cached, make_pipeline(StandardScaler(), Ridge(), memory=str(Path.home() / "other")))
+
+
+# ---------------------------------------------------------------- running
+
+
+def test_rows_in_the_order_of_the_tasks():
+    rows = run_tasks(draw, TASKS, seed_axes=["repetition"], random_state=5)
+    assert [(row["method"], row["repetition"]) for row in rows] == [(t["method"], t["repetition"]) for t in TASKS]
+    for row in rows:
+        seed = seed_of({"repetition": row["repetition"]}, 5)
+        rng = np.random.default_rng(seed)
+        assert row["seed"] == seed
+        assert row["common"] == rng.normal()
+        assert row["vector"] == rng.normal(size=2).tolist()
+        assert row["name"] == row["method"]
+        assert (row["n_warnings"], row["warnings"], row["error_type"], row["error"]) == (0, "", None, None)
+        assert 0 <= row["seconds"] < 5
+
+
+def test_two_processes_and_a_store_give_the_same_rows(tmp_path):
+    plain = run_tasks(draw, TASKS, seed_axes=["repetition"])
+    parallel = run_tasks(draw, TASKS, seed_axes=["repetition"], n_jobs=2, store=tmp_path / "s.jsonl")
+    stored = run_tasks(draw, TASKS, seed_axes=["repetition"], store=tmp_path / "s.jsonl")
+    assert without_seconds(plain) == without_seconds(parallel)
+    assert stored == parallel
+
+
+def test_finished_tasks_are_skipped_and_new_ones_added(tmp_path):
+    task = Counting()
+    first = run_tasks(task, TASKS[:3], store=tmp_path / "s")
+    assert len(task.calls) == 3
+    rows = run_tasks(task, TASKS, store=tmp_path / "s")
+    assert task.calls == [(t["method"], t["repetition"]) for t in TASKS]
+    assert rows[:3] == first
+    run_tasks(task, TASKS[::-1], store=tmp_path / "s")
+    assert len(task.calls) == 6
+    assert len(read_store(tmp_path / "s").rows) == 6
+
+
+def test_a_failure_is_a_row_and_is_retried_only_if_asked(tmp_path):
+    task = Counting(broken=["b"])
+    rows = run_tasks(task, TASKS, store=tmp_path / "s")
+    failed = [row for row in rows if row["method"] == "b"]
+    assert [row["error_type"] for row in rows] == [None, "ZeroDivisionError"] * 3
+    assert failed[0]["error"] == "method b divides by zero"
+    assert failed[0]["error_place"].startswith("test_comparison_runner.py:")
+    assert failed[0]["error_place"].endswith("in __call__")
+    assert "value" not in failed[0]
+    task.broken = []
+    run_tasks(task, TASKS, store=tmp_path / "s")
+    assert len(task.calls) == 6
+    rows = run_tasks(task, TASKS, store=tmp_path / "s", retry_failed=True)
+    assert len(task.calls) == 9
+    assert [row["error_type"] for row in rows] == [None] * 6
+    assert [row["value"] for row in rows] == [row["seed"] + 0.5 for row in rows]
+    assert read_store(tmp_path / "s").rows == [rows[i] for i in (0, 1, 2, 3, 4, 5)]
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "message"),
+    [
+        (3, "TypeError", "the task returned int: expected a mapping"),
+        ({"seed": 1}, "ValueError", "the task returned 'seed': expected other names"),
+        ({"method": 1}, "ValueError", "the task returned 'method': expected other names"),
+        ({"a": {"b": [1, object()]}}, "TypeError", "b is a object: expected numbers"),
+    ],
+)
+def test_results_that_cannot_be_stored_are_failures(result, kind, message):
+    (row,) = run_tasks(lambda axes, seed: result, [{"method": "a"}])  # noqa: ARG005
+    assert row["error_type"] == kind
+    assert message in row["error"]
+
+
+def test_values_survive_the_store(tmp_path):
+    values = {
+        "inf": INF,
+        "nan": math.nan,
+        "tiny": 5e-324,
+        "third": 1 / 3,
+        "flag": np.True_,
+        "none": None,
+        "text": "ä\n",
+    }
+    values["nested"] = {"grid": np.eye(2), "pair": (1, 2.0)}
+    for _ in range(2):  # computed, then read
+        (row,) = run_tasks(lambda axes, seed: values, [{"i": 0}], store=tmp_path / "s")  # noqa: ARG005
+        assert (row["inf"], row["tiny"], row["third"], row["flag"]) == (INF, 5e-324, 1 / 3, True)
+        assert math.isnan(row["nan"])
+        assert (row["none"], row["text"]) == (None, "ä\n")
+        assert row["nested"] == {"grid": [[1.0, 0.0], [0.0, 1.0]], "pair": [1, 2.0]}
+
+
+def noisy(axes, seed):  # noqa: ARG001
+    for _ in range(axes["i"]):
+        warnings.warn("slow", ConvergenceWarning, stacklevel=1)
+    warnings.warn("old", FutureWarning, stacklevel=1)
+    return {}
+
+
+def test_warnings_are_counted_not_printed(recwarn):
+    rows = run_tasks(noisy, [{"i": i} for i in range(3)])
+    assert [row["n_warnings"] for row in rows] == [1, 2, 3]
+    assert [row["warnings"] for row in rows] == ["FutureWarning", *["ConvergenceWarning, FutureWarning"] * 2]
+    assert not list(recwarn)
+
+
+def blas_threads(axes, seed):  # noqa: ARG001
+    np.eye(4) @ np.eye(4)
+    return {"threads": max([pool["num_threads"] for pool in threadpool_info()], default=1)}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_one_blas_thread_per_task(n_jobs):
+    assert [row["threads"] for row in run_tasks(blas_threads, [{"i": 0}, {"i": 1}], n_jobs=n_jobs)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tasks": [{"i": 1}, {"i": 1}]}, r"tasks has \{'i': 1\} twice"),
+        ({"tasks": [{"seconds": 1}]}, "axis 'seconds': expected another name"),
+        ({"seed_axes": ["dataset"]}, "seed_axes has 'dataset', which the task"),
+        ({"random_state": None}, "random_state=None: expected an integer"),
+        ({"settings": {"task": 1}}, "settings has 'task': expected other names"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        run_tasks(draw, **{"tasks": TASKS, **arguments})
+
+
+# ---------------------------------------------------------------- the store
+
+
+def test_other_settings_are_refused(tmp_path):
+    path, task = tmp_path / "s", Counting()
+    common = {"settings": {"level": 0.9, "model": Ridge(alpha=2.0)}, "parts": {"a": Ridge()}, "random_state": 1}
+    run_tasks(task, TASKS, store=path, **common)
+    before = path.read_bytes()
+    for change, message in [
+        ({"settings": {"level": 0.8, "model": Ridge(alpha=2.0)}}, "level: 0.9 there, 0.8 here"),
+        ({"settings": {"level": 0.9, "model": Ridge(alpha=3)}}, "model: parameters alpha 2.0 there, 3 here"),
+        ({"settings": {"level": 0.9}}, 'model: .* there, "nothing" here'),
+        ({"parts": {"a": Ridge(fit_intercept=False)}}, "a: parameters fit_intercept true there, false here"),
+        ({"random_state": 2}, "random_state: 1 there, 2 here"),
+        ({"seed_axes": ["repetition"]}, r'seed_axes: null there, \["repetition"\] here'),
+    ]:
+        with pytest.raises(StoreMismatchError, match=message):
+            run_tasks(task, TASKS, store=path, **{**common, **change})
+    with pytest.raises(StoreMismatchError, match='task: "Counting" there, "draw" here'):
+        run_tasks(draw, TASKS, store=path, **common)
+    assert path.read_bytes() == before
+    assert len(task.calls) == 6
+    run_tasks(task, TASKS, store=path, **{**common, "parts": {"b": Ridge(alpha=9)}})  # a part may be added
+    assert list(read_store(path).parts) == ["a", "b"]
+    with pytest.raises(StoreMismatchError, match="b: parameters alpha 9 there, 8 here"):
+        run_tasks(task, TASKS, store=path, **{**common, "parts": {"b": Ridge(alpha=8)}})
+
+
+def test_a_line_that_was_cut_off_anywhere_is_repaired(tmp_path):
+    path = tmp_path / "s"
+    whole = run_tasks(Counting(), TASKS, store=path)
+    data = path.read_bytes()
+    start = data[:-1].rindex(b"\n") + 1  # of the last line
+    for length in [0, 1, 200, start, start + 1, start + 20, len(data) - 2, len(data) - 1]:
+        path.write_bytes(data[:length])
+        if length >= start:
+            assert len(read_store(path).rows) == (6 if length == len(data) - 1 else 5)
+        else:
+            assert read_store(path).rows == []
+        assert path.read_bytes() == data[:length]  # reading repairs nothing
+        task = Counting()
+        rows = run_tasks(task, TASKS, store=path)
+        lost = 6 if length < start else 0 if length == len(data) - 1 else 1
+        assert len(task.calls) == lost
+        assert without_seconds(rows) == without_seconds(whole)
+        assert rows[: 6 - lost] == whole[: 6 - lost]
+        assert all(json.loads(line) for line in path.read_text().splitlines())
+        assert path.read_bytes().endswith(b"\n")
+
+
+def test_damage_elsewhere_is_an_error(tmp_path):
+    path = tmp_path / "s"
+    run_tasks(Counting(), TASKS, store=path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], b'{"axes": {"met\n', *lines[3:]]))
+    with pytest.raises(StoreError, match="line 3 is no line of a store"):
+        run_tasks(Counting(), TASKS, store=path)
+    path.write_text("method,repetition\na,1\n")
+    with pytest.raises(StoreError, match="line 1 is no line of a store"):
+        run_tasks(Counting(), TASKS, store=path)
+    assert path.read_text() == "method,repetition\na,1\n"
+    with pytest.raises(StoreError, match="expected a file name in a directory that exists"):
+        run_tasks(Counting(), TASKS, store=tmp_path)
+    with pytest.raises(StoreError, match="expected a file name in a directory that exists"):
+        run_tasks(Counting(), TASKS, store=tmp_path / "no" / "s")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files are not locked on Windows")
+def test_one_writer_at_a_time(tmp_path):
+    with (
+        Store(tmp_path / "s", {}),
+        pytest.raises(StoreError, match="is being written by another run"),
+        Store(tmp_path / "s", {}),
+    ):
+        pass
+    with Store(tmp_path / "s", {}) as store:
+        assert store.contents.rows == []
+
+
+def test_the_environment_is_recorded_once_and_names_no_machine(tmp_path, monkeypatch):
+    path = tmp_path / "s"
+    run_tasks(Counting(), TASKS[:2], store=path)
+    run_tasks(Counting(), TASKS[:3], store=path)
+    (here,) = read_store(path).environments
+    assert here == environment()
+    assert here["numpy"] == np.__version__
+    assert here["threads"] == os.cpu_count()
+    assert {"sosbands", "python", "scipy", "scikit-learn", "joblib", "cpu", "system"} <= set(here)
+    monkeypatch.setattr("sosbands.comparison.store.environment", lambda: {**here, "numpy": "0"})
+    run_tasks(Counting(), TASKS, store=path)
+    assert read_store(path).environments == [here, {**here, "numpy": "0"}]
+    text = path.read_text()
+    assert socket.gethostname() not in text
+    assert str(tmp_path) not in text
+    assert str(Path.home()) not in text
+
+
+# ---------------------------------------------------------------- messages
+
+
+def fail_with_secrets(axes, seed):  # noqa: ARG001
+    raise FileNotFoundError(f"no {__file__!r} on {socket.gethostname()}, see {Path.home()}/notes.txt in {Path.home()}")
+
+
+def test_rows_never_name_the_machine(tmp_path):
+    (row,) = run_tasks(fail_with_secrets, [{"i": 0}], store=tmp_path / "s")
+    assert row["error"] == "no '<path>/test_comparison_runner.py' on <host>, see <path>/notes.txt in <path>"
+    text = (tmp_path / "s").read_text()
+    assert not any(secret in text for secret in (socket.gethostname(), str(Path.home()), str(Path(__file__).parent)))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("cannot open /opt/secret place/x", "cannot open <path> place/x"),
+        ("'/var/lib/a/data.csv': gone", "'<path>/data.csv': gone"),
+        ("C:\\Users\\me\\data.csv and D:/x/y", "<path>/data.csv and <path>"),
+        ("ratio 1/2/3, and/or, https://example.org/a/b, ./a/b", "ratio 1/2/3, and/or, https://example.org/a/b, ./a/b"),
+        ("x" * 600, "x" * 500 + " [...]"),
+    ],
+)
+def test_paths_in_messages(text, wanted):
+    assert anonymous(text) == wanted
+
+
+# ---------------------------------------------------------------- progress
+
+
+def test_progress_is_silent_unless_asked(capsys, tmp_path):
+    run_tasks(Counting(), TASKS, store=tmp_path / "s")
+    assert capsys.readouterr() == ("", "")
+    run_tasks(Counting(["a"]), TASKS, verbose=1, label="cases")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1].startswith("[cases] 6 of 6 done, 3 failed, ")
+    run_tasks(Counting(), TASKS, store=tmp_path / "s", verbose=1)
+    assert capsys.readouterr().err == "[tasks] 6 of 6 done before\n"
+
+
+def test_progress_has_few_lines(capsys):
+    for verbose, lines in [(1, 20), (2, 100)]:
+        with Progress(100, 0, "x", verbose) as progress:
+            for _ in range(100):
+                progress.step(False)
+        assert len(capsys.readouterr().err.splitlines()) == lines
+
+
+def test_a_bar_on_a_terminal(monkeypatch, capsys):
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with Progress(2, 1, "cases", 1) as progress:
+        progress.step(False)
+        assert progress._bar.tasks[0].completed == 2
+    err = capsys.readouterr().err
+    assert "2/2" in err
+    assert "done," not in err
