@@ -43,6 +43,7 @@ bench: $(STAMP)  ## the solvers against the paper's recipe, paths, large n (half
 	$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick)
 
 evidence: $(STAMP)  ## long statistical and numerical runs; each continues where it stopped
+	$(BIN)/python benchmarks/evidence.py --study all --jobs 2
 	$(BIN)/python benchmarks/random_problems.py --count 500 --jobs 2
 
 clean:  ## remove the virtual environment and caches

@@ -25,7 +25,20 @@ __all__ = [
     "load",
 ]
 
-_ROOMS = ("conformal", "datasets", "kernels", "metrics", "point_models", "reference", "stats", "tuning")
+_ROOMS = (
+    "baselines",
+    "comparison",
+    "conformal",
+    "datasets",
+    "kernels",
+    "metrics",
+    "plotting",
+    "point_models",
+    "reference",
+    "report",
+    "stats",
+    "tuning",
+)
 
 
 def __getattr__(name: str) -> Any:
