@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold
 from sosbands import learn_bands
 from sosbands.datasets import synthetic_case
 from sosbands.kernels import StationaryKernel, median_lengthscale
+from sosbands.metrics import interval_score
 from sosbands.stats import distance_correlation, hsic
 from sosbands.tuning import Rules, TuningReport, candidates, search, tune
 from sosbands.tuning.criterion import (
@@ -18,6 +19,7 @@ from sosbands.tuning.criterion import (
     Evaluation,
     TuningData,
     fold_bands,
+    interval_score_at,
     penalty_units,
     pool,
 )
@@ -98,20 +100,22 @@ def test_criteria_equal_their_formulas():
     each = Evaluation(1.0, 0.0, W, R, 0)
     assert each.value("hsic") == hsic(W, R)
     assert each.value("dcor") == distance_correlation(W, R)
-    q = np.sort(R - W / 2)[int(np.ceil(0.8 * 51)) - 1]
-    centre, half = 7.0, np.maximum(W / 2 + q, 0)
-    lower, upper, y = centre - half, centre + half, centre + R
-    score = (upper - lower) + 10 * np.maximum(lower - y, 0) + 10 * np.maximum(y - upper, 0)
-    assert each.value("interval-score") == pytest.approx(-score.mean(), rel=1e-12)
+    logs = []
+    for level in (0.7, 0.8, 0.9):
+        q = np.sort(R - W / 2)[int(np.ceil(level * 51)) - 1]
+        centre, half = 7.0, np.maximum(W / 2 + q, 0)
+        lower, upper, y = centre - half, centre + half, centre + R
+        logs.append(np.log(interval_score(y, lower, upper, level)))
+    assert each.value("interval-score") == pytest.approx(-np.mean(logs), rel=1e-12)
 
 
 def test_interval_score_where_ends_cross():
     """q = -1 leaves the narrow bands empty: their midpoint is missed by R, not by more."""
     W, R = np.array([2.0, 2.0, 2.0, 2.0, 0.2]), np.array([0.0, 0.0, 0.0, 0.0, 0.5])
     q = 0.5 - 0.1
-    assert CRITERIA["interval-score"](W, R) == pytest.approx(-np.mean(W + 2 * q))
+    assert interval_score_at(W, R, 0.8) == pytest.approx(np.mean(W + 2 * q))
     W, R = np.array([2.0] * 9 + [0.2]), np.array([0.0] * 9 + [0.5])
-    assert CRITERIA["interval-score"](W, R) == pytest.approx(-10 * 0.5 / 10)
+    assert interval_score_at(W, R, 0.8) == pytest.approx(10 * 0.5 / 10)
 
 
 def test_interval_score_prefers_the_true_bands():
@@ -139,7 +143,7 @@ def test_every_candidate_has_the_same_folds(monkeypatch):
     monkeypatch.setattr(search, "fold_bands", spy)
     X, r = sample(30)
     tune(X, r, cv=3, random_state=0, rules=Rules(complete=True, independence=None))
-    assert len(seen) > 6
+    assert len(seen) == 6
     assert len(set(seen)) == 3
     assert sorted(i for _, held in set(seen) for i in held) == list(range(30))
 
@@ -372,7 +376,7 @@ def test_interruption_keeps_what_was_found(monkeypatch, capsys):
     assert repr(report).endswith(", interrupted")
     assert "best found so far" in capsys.readouterr().out
     interrupted_after(6 + 1)  # in the local search: the grid is complete
-    report = tune(X, r, cv=3, random_state=0, rules=Rules(independence=None, complete=True))
+    report = tune(X, r, cv=3, random_state=0, rules=Rules(independence=None, complete=True, restarts=1))
     assert report.interrupted
     assert rows_of(report) == rows_of(whole)
     interrupted_after(0)
@@ -459,6 +463,7 @@ def test_restarts_climb_from_several_candidates():
     options = {"cv": 2, "random_state": 0, "symmetry_penalty": 0.0}
     counts = [len(tune(X, r, rules=Rules(restarts=k, independence=None), **options).evaluations) for k in (0, 1, 2)]
     assert counts[0] == 2 < counts[1] < counts[2]
+    assert [Rules(mode=mode).n_climbs for mode in ("common", "per-side")] == [0, 1]
 
 
 def test_dask_cluster():

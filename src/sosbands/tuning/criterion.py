@@ -16,33 +16,40 @@ from sosbands.conformal import conformal_quantile
 from sosbands.exceptions import InfeasibleProblemError, LowRankWarning, NotCertifiedWarning, ZeroResidualsWarning
 from sosbands.stats import distance_correlation, hsic
 
-SCORE_LEVEL = 0.8  # lower than most users' level: the score of rarer misses is too noisy to choose by
+SCORE_LEVELS = (0.7, 0.8, 0.9)  # one level alone is too noisy to choose by; the numbers are in docs/tuning.md
 
 
-def minus_interval_score(widths: Array, residuals: Array) -> float:
-    """Minus the interval score of the held-out bands, widened by their own conformal quantile.
+def interval_score_at(widths: Array, residuals: Array, level: float) -> float:
+    """Interval score of the held-out bands, moved by their own conformal quantile.
 
-    With score ``S = R - W/2`` and its quantile q at level 0.8 the intervals have the half width ``h = (W/2 + q)_+``
+    With score ``S = R - W/2`` and its quantile q at the level the intervals have the half width ``h = (W/2 + q)_+``
     (where the ends would cross, the midpoint stands for the interval) and are missed by ``(R - h)_+``::
 
-        -mean(2 h + 2/(1 - 0.8) (R - h)_+)
-
-    The interval score is smallest in the mean for the true conditional quantiles, so that it looks for the bands
-    themselves, where HSIC looks for dependence and also rewards wide bands.
+        mean(2 h + 2/(1 - level) (R - h)_+)
     """
     S = residuals - widths / 2
-    q = conformal_quantile(S, SCORE_LEVEL)
+    q = conformal_quantile(S, level)
     if not np.isfinite(q):
         q = float(S.max())  # a handful of points: the widest finite band stands in
     half = np.maximum(widths / 2 + q, 0.0)
     missed = np.maximum(residuals - half, 0.0)
-    return -float(np.mean(2 * half + 2 / (1 - SCORE_LEVEL) * missed))
+    return float(np.mean(2 * half + 2 / (1 - level) * missed))
+
+
+def minus_log_interval_score(widths: Array, residuals: Array) -> float:
+    """Minus the mean logarithm of the interval score over a few levels.
+
+    The interval score is smallest in the mean for the true conditional quantiles, so that it looks for the bands
+    themselves, where HSIC looks for dependence and also rewards wide bands. Logarithms give each level the same say.
+    """
+    scores = [interval_score_at(widths, residuals, level) for level in SCORE_LEVELS]
+    return -float(np.mean(np.log(np.maximum(scores, np.finfo(float).tiny))))
 
 
 CRITERIA: dict[str, Callable[[Array, Array], float]] = {
     "hsic": hsic,
     "dcor": distance_correlation,
-    "interval-score": minus_interval_score,
+    "interval-score": minus_log_interval_score,
 }
 # While searching, features and gap are coarse: the criterion is a noisy statistic of the bands.
 SEARCH_RANK = (160, 1e-3)  # most features, and the relative trace that fewer may leave out

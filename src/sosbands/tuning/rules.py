@@ -41,8 +41,9 @@ class Rules:
         Their number for each penalty.
     mode : {"common", "per-side", "per-side-and-feature"}
         What the local search moves: one lengthscale, one for each side, or one for each side and feature.
-    restarts : int
-        Candidates of the grid from which the local search is started; 0 leaves it out.
+    restarts : int, optional
+        Candidates of the grid from which the local search is started; 0 leaves it out. None is 0 for one common
+        lengthscale, where the grid is as good, and 1 otherwise.
     complete : bool
         Evaluate the whole grid also where tests that need no search leave less of it, for a picture of it.
     seed : int
@@ -57,7 +58,7 @@ class Rules:
     replicates: str = "bootstrap"
     n_replicates: int = 30
     mode: str = "common"
-    restarts: int = 1
+    restarts: int | None = None
     complete: bool = False
     seed: int = 0
 
@@ -76,8 +77,15 @@ class Rules:
             raise ValueError(f"level={self.level!r}: expected a number in (0, 1)")
         for name, least in (("n_permutations", 1), ("n_replicates", 1), ("restarts", 0)):
             value = getattr(self, name)
+            if name == "restarts" and value is None:
+                continue
             if not isinstance(value, Integral) or value < least:
                 raise ValueError(f"{name}={value!r}: expected an int >= {least}")
+
+    @property
+    def n_climbs(self) -> int:
+        """The number of local searches that `restarts` stands for."""
+        return int(self.mode != "common") if self.restarts is None else int(self.restarts)
 
     @property
     def symmetry_rule(self) -> str | None:

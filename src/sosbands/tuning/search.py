@@ -141,7 +141,7 @@ def _run(question: Question, search: _Search, lengthscales: Sequence[Any]) -> tu
         else:
             search.grid(lengthscales, open_penalties)
         if question.lengthscale and not constant:
-            search.refine(question.rules.mode, question.rules.restarts, also_limit=symmetry is None)
+            search.refine(question.rules.mode, question.rules.n_climbs, also_limit=symmetry is None)
         return decide(question, search.evaluations, independence, symmetry, search.again), False
     except KeyboardInterrupt:
         if not search.evaluations:
@@ -253,6 +253,8 @@ class _Search:
 
     def refine(self, mode: str, restarts: int, *, also_limit: bool) -> None:
         """Local search at the best penalty, and at the symmetric limit where a test may yet choose it instead."""
+        if not restarts:
+            return
         best = self.best(self.evaluations)
         limit = [each for each in self.evaluations if is_symmetric(each.symmetry_penalty)]
         self._climbs(best.symmetry_penalty, mode, restarts)
@@ -272,9 +274,8 @@ class _Search:
         here.sort(key=lambda each: -each.value(self.criterion))
         for start in here[:restarts]:
             self._climb(start, mode)
-        if restarts:
-            again = [each for each in self.evaluations if each.symmetry_penalty == penalty]
-            self.say(f"after the local search: {self._words(self.best(again))}")
+        again = [each for each in self.evaluations if each.symmetry_penalty == penalty]
+        self.say(f"after the local search: {self._words(self.best(again))}")
 
     def _words(self, each: Evaluation) -> str:
         value = f"{self.criterion} {each.value(self.criterion):.4g}"
