@@ -21,38 +21,38 @@ def check_parameters(model: Any) -> None:
     """Raise a ValueError that names the parameter, its value and what was expected."""
     for name in ("confidence_level", "test_level", "tol"):
         value = getattr(model, name)
-        _check(name, value, _is_number(value) and 0 < value < 1, "a number in (0, 1)")
-    _choice("calibration", model.calibration, ("symmetric", "asymmetric"))
-    _choice("residuals", model.residuals, RESIDUALS)
-    _choice("criterion", model.criterion, CRITERIA)
-    _choice("symmetry_test", model.symmetry_test, SYMMETRY_TESTS)
-    _choice("symmetry_kind", model.symmetry_kind, ("training", "operator"))
-    _check("normalize", model.normalize, isinstance(model.normalize, (bool, np.bool_)), "True or False")
-    _check("cv", model.cv, _is_count(model.cv) and model.cv >= 2, "an int >= 2")
+        check(name, value, is_number(value) and 0 < value < 1, "a number in (0, 1)")
+    check_choice("calibration", model.calibration, ("symmetric", "asymmetric"))
+    check_choice("residuals", model.residuals, RESIDUALS)
+    check_choice("criterion", model.criterion, CRITERIA)
+    check_choice("symmetry_test", model.symmetry_test, SYMMETRY_TESTS)
+    check_choice("symmetry_kind", model.symmetry_kind, ("training", "operator"))
+    check("normalize", model.normalize, isinstance(model.normalize, (bool, np.bool_)), "True or False")
+    check("cv", model.cv, is_count(model.cv) and model.cv >= 2, "an int >= 2")
     fraction = model.outlier_fraction
-    _check("outlier_fraction", fraction, _is_number(fraction) and 0 <= fraction < 1, "a number in [0, 1)")
-    _check_running(model)
-    _check_calibration_size(model.calibration_size)
-    _check_penalties(model)
-    _check_rank(model.rank)
-    _check_preprocessor(model.preprocessor)
-    _check_estimator(model.estimator)
+    check("outlier_fraction", fraction, is_number(fraction) and 0 <= fraction < 1, "a number in [0, 1)")
+    check_running(model)
+    check_calibration_size(model.calibration_size)
+    check_penalties(model)
+    check_rank(model.rank)
+    check_preprocessor(model.preprocessor)
+    check_estimator(model.estimator)
     check_solver(model.solver)
 
 
 def check_kernel(kernel: Any, lengthscale: Any, n_features: int) -> None:
     """The same for the kernel and its lengthscale, once the number of features that the kernel sees is known."""
     known = not isinstance(kernel, str) or kernel != "precomputed"
-    _check("kernel", kernel, known, "the name of a kernel of rows, a kernel object or a function (see learn_bands)")
+    check("kernel", kernel, known, "the name of a kernel of rows, a kernel object or a function (see learn_bands)")
     is_auto = isinstance(lengthscale, str) and lengthscale == "auto"
     fine = not isinstance(lengthscale, str) or is_auto or lengthscale == "median"
-    _check("lengthscale", lengthscale, fine, "'auto', 'median', a number > 0, one per feature, or a dict")
+    check("lengthscale", lengthscale, fine, "'auto', 'median', a number > 0, one per feature, or a dict")
     some = np.zeros((2, n_features))
     if not isinstance(lengthscale, dict):
         resolve_kernel(kernel, "median" if is_auto else lengthscale, some)
         return
     fine = set(lengthscale) == {"lower", "upper"}
-    _check("lengthscale", lengthscale, fine, "the keys 'lower' and 'upper'")
+    check("lengthscale", lengthscale, fine, "the keys 'lower' and 'upper'")
     for side in lengthscale.values():
         resolve_kernel(kernel, side, some)
 
@@ -65,10 +65,11 @@ def lengthscale_in_use(lower: Any, upper: Any) -> Any:
     return below if lower == upper else {"lower": below, "upper": above}
 
 
-def _check_penalties(model: Any) -> None:
+def check_penalties(model: Any) -> None:
+    """The penalties of the problem."""
     symmetry = model.symmetry_penalty
     fine = not isinstance(symmetry, str) or symmetry == "auto"
-    _check("symmetry_penalty", symmetry, fine, "'auto', a number >= 0, inf, or a pair for the operator kind")
+    check("symmetry_penalty", symmetry, fine, "'auto', a number >= 0, inf, or a pair for the operator kind")
     read_penalties(
         model.width_penalty,
         model.trace_penalty,
@@ -78,56 +79,64 @@ def _check_penalties(model: Any) -> None:
     )
 
 
-def _check_calibration_size(size: Any) -> None:
-    is_fraction = _is_number(size) and not _is_count(size) and 0 < size < 1
-    fine = size is None or is_fraction or (_is_count(size) and size >= 1)
-    _check("calibration_size", size, fine, "a fraction in (0, 1), a number of rows >= 1, or None")
+def check_calibration_size(size: Any) -> None:
+    """How many rows are held back."""
+    is_fraction = is_number(size) and not is_count(size) and 0 < size < 1
+    fine = size is None or is_fraction or (is_count(size) and size >= 1)
+    check("calibration_size", size, fine, "a fraction in (0, 1), a number of rows >= 1, or None")
 
 
-def _check_rank(rank: Any) -> None:
+def check_rank(rank: Any) -> None:
+    """Number of features, or the trace that they leave out."""
     is_word = isinstance(rank, str) and rank in ("auto", "exact")
-    is_fraction = _is_number(rank) and not _is_count(rank) and 0 < rank < 1
-    fine = is_word or is_fraction or (_is_count(rank) and rank >= 1)
-    _check("rank", rank, fine, "'auto', 'exact', an int >= 1 or a float in (0, 1)")
+    is_fraction = is_number(rank) and not is_count(rank) and 0 < rank < 1
+    fine = is_word or is_fraction or (is_count(rank) and rank >= 1)
+    check("rank", rank, fine, "'auto', 'exact', an int >= 1 or a float in (0, 1)")
 
 
-def _check_running(model: Any) -> None:
+def check_running(model: Any) -> None:
     """How the work is done: processes, seed, progress lines."""
     jobs, verbose = model.n_jobs, model.verbose
-    _check("n_jobs", jobs, jobs is None or (_is_count(jobs) and jobs != 0), "None or an int that is not 0")
-    fine = isinstance(verbose, (bool, np.bool_)) or (_is_count(verbose) and verbose >= 0)
-    _check("verbose", verbose, fine, "an int >= 0")
+    check("n_jobs", jobs, jobs is None or (is_count(jobs) and jobs != 0), "None or an int that is not 0")
+    fine = isinstance(verbose, (bool, np.bool_)) or (is_count(verbose) and verbose >= 0)
+    check("verbose", verbose, fine, "an int >= 0")
     try:
         check_random_state(model.random_state)
     except (TypeError, ValueError):
-        _check("random_state", model.random_state, False, "an int >= 0, a numpy RandomState or None")
+        check("random_state", model.random_state, False, "an int >= 0, a numpy RandomState or None")
 
 
-def _check_preprocessor(value: Any) -> None:
+def check_preprocessor(value: Any) -> None:
+    """What makes the points that the kernel sees."""
     known = value is None or (isinstance(value, str) and value == "standardize")
     usable = not isinstance(value, (str, type)) and hasattr(value, "fit") and hasattr(value, "transform")
-    _check("preprocessor", value, known or usable, "'standardize', None or a transformer with fit and transform")
+    check("preprocessor", value, known or usable, "'standardize', None or a transformer with fit and transform")
 
 
-def _check_estimator(value: Any) -> None:
+def check_estimator(value: Any) -> None:
+    """The point model."""
     usable = hasattr(value, "fit") and hasattr(value, "predict")
     is_function = callable(value) and not hasattr(value, "fit")
     fine = value is None or (not isinstance(value, (str, type)) and (usable or is_function))
-    _check("estimator", value, fine, "None, a regressor with fit and predict, or a function of X")
+    check("estimator", value, fine, "None, a regressor with fit and predict, or a function of X")
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """A real number that is no bool."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """An integer that is no bool."""
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
 
 
-def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    _check(name, value, isinstance(value, (str, type(None))) and value in allowed, f"one of {list(allowed)}")
+def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    """One of a few words."""
+    check(name, value, isinstance(value, (str, type(None))) and value in allowed, f"one of {list(allowed)}")
 
 
-def _check(name: str, value: Any, fine: bool, expected: str) -> None:
+def check(name: str, value: Any, fine: bool, expected: str) -> None:
+    """Raise the error that names the parameter unless it is fine."""
     if not fine:
         raise ValueError(f"{name}={value!r}: expected {expected}")

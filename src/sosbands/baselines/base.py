@@ -1,0 +1,132 @@
+"""What the baselines have in common on top of `SplitRegressor`: checks, reading of any table, prediction in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import validate_data
+
+from sosbands._types import Array
+from sosbands.baselines.tables import finite_numbers, table_of_numbers
+from sosbands.conformal import Band
+from sosbands.conformal.arguments import read_kind, read_level
+from sosbands.learning_data import Rows
+from sosbands.parameters import (
+    RESIDUALS,
+    check,
+    check_calibration_size,
+    check_choice,
+    check_estimator,
+    check_running,
+    is_count,
+    is_number,
+)
+from sosbands.split_regressor import SplitRegressor
+
+__all__ = ["Baseline", "check", "check_choice", "import_extra", "is_count", "is_number"]
+
+
+def _check_count(name: str, least: int = 1) -> Callable[[Any], None]:
+    return lambda value: check(name, value, is_count(value) and value >= least, f"an int >= {least}")
+
+
+# Parameters that several baselines share; each is checked where a class has it.
+CHECKS: dict[str, Callable[[Any], object]] = {
+    "confidence_level": read_level,
+    "calibration": read_kind,
+    "calibration_size": check_calibration_size,
+    "estimator": check_estimator,
+    "residuals": lambda value: check_choice("residuals", value, RESIDUALS),
+    "cv": _check_count("cv", 2),
+    "conformal_score": lambda value: check_choice("conformal_score", value, ("additive", "normalized")),
+    **{name: _check_count(name) for name in ("n_estimators", "min_samples_leaf", "max_iter", "n_starts")},
+}
+
+
+class Baseline(SplitRegressor):
+    """Base of the baselines.
+
+    A subclass defines ``_learn_model(rows, y, rng)``, ``_block_band(rows)`` and ``_center(rows)``. It has the
+    constructor parameters `confidence_level`, `calibration`, `calibration_size`, `random_state` and `verbose`.
+    """
+
+    n_jobs: Any = None  # a constructor parameter of those that can use several processes
+
+    def _check_parameters(self) -> None:
+        for name, value in self.get_params(deep=False).items():
+            if name in CHECKS:
+                CHECKS[name](value)
+        check_running(self)
+
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+        """Learn from these rows."""
+        raise NotImplementedError
+
+    def _block_band(self, rows: Rows) -> Band:
+        """Uncalibrated band at a few thousand rows."""
+        raise NotImplementedError
+
+    def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+        self._learn_model(rows, y, rng)
+        points = finite_numbers(rows.for_kernel)
+        self.learning_mean_ = None if points is None else points.mean(axis=0)
+        self.learning_scale_ = None if points is None else points.std(axis=0)
+
+    def _band_of(self, rows: Rows) -> Band:
+        """Uncalibrated band, in blocks of rows: no kernel matrix or table of leaves of all rows at once."""
+        parts = [self._block_band(block) for block in rows.blocks()]
+        if len(parts) == 1:
+            return parts[0]
+        supports = [part.support for part in parts if part.support is not None]
+        return Band(
+            np.concatenate([part.lower for part in parts]),
+            np.concatenate([part.upper for part in parts]),
+            np.concatenate([np.broadcast_to(part.scale, len(part)) for part in parts]),
+            np.concatenate(supports) if supports else None,
+        )
+
+    def _numbers(self, rows: Rows) -> Array:
+        return table_of_numbers(rows.for_kernel)
+
+    def _read(self, X: Any, *, reset: bool) -> Rows:
+        """Rows, checked: finite numbers if the model needs them, otherwise any table as it was given."""
+        least = 2 if reset else 1
+        if self.reads_numbers_:
+            numbers = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_min_samples=least)
+            return Rows(X if hasattr(X, "columns") else numbers, numbers)
+        if issparse(X):
+            raise TypeError("X is a sparse matrix: expected a dense table (X.toarray()), sparse data are not supported")
+        table = X if hasattr(X, "columns") else np.asarray(X)
+        if len(table.shape) != 2:
+            raise ValueError(
+                f"X has shape {table.shape}: expected two dimensions, rows and features. Reshape your data: "
+                "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
+            )
+        if len(table) < least:
+            raise ValueError(f"X has n_samples = {len(table)} rows: expected at least {least}")
+        validate_data(self, table, reset=reset, skip_check_array=True)
+        return Rows(table, table)
+
+    def _metric_points(self, X: Any) -> dict[str, Any]:
+        """Test rows, and two rows with the mean and the standard deviation of the learning rows."""
+        points = finite_numbers(X)
+        if points is None:
+            return {}
+        if self.learning_mean_ is None or self.learning_scale_ is None:
+            return {"X": points}
+        mean, scale = self.learning_mean_, self.learning_scale_
+        return {"X": points, "X_learn": np.vstack([mean - scale, mean + scale])}
+
+
+def import_extra(module: str, package: str) -> Any:
+    """An optional dependency, or an ImportError that says what to install."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f'this baseline needs {package}, which is not installed: pip install "sosbands[baselines]"'
+        ) from error

@@ -1,0 +1,54 @@
+"""Baselines by their short names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sosbands.baselines.base import Baseline
+from sosbands.baselines.cqr import GradientBoostingCQR, QuantileForestCQR
+from sosbands.baselines.heteroscedastic_gp import HeteroscedasticGP
+from sosbands.baselines.homoscedastic_gp import HomoscedasticGP
+from sosbands.baselines.split import LocallyWeightedCP, SplitCP
+from sosbands.baselines.squared_sos import SquaredSoS
+
+METHODS: dict[str, type[Baseline]] = {
+    "cqr-forest": QuantileForestCQR,
+    "cqr-boosting": GradientBoostingCQR,
+    "gp": HomoscedasticGP,
+    "het-gp": HeteroscedasticGP,
+    "squared-sos": SquaredSoS,
+    "split": SplitCP,
+    "local": LocallyWeightedCP,
+}
+COMMON = (
+    "estimator",
+    "residuals",
+    "cv",
+    "confidence_level",
+    "calibration",
+    "calibration_size",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
+
+
+def make_method(name: str, **settings: Any) -> Baseline:
+    """An unfitted baseline.
+
+    Parameters
+    ----------
+    name : str
+        One of `METHODS`.
+    **settings
+        Constructor parameters. Those in `COMMON` may be given to every method, so that one set of them serves a whole
+        comparison: a method without such a parameter goes without it (a forest has no `estimator` around which to put
+        its band).
+    """
+    if name not in METHODS:
+        raise ValueError(f"name={name!r}: expected one of {sorted(METHODS)}")
+    known = METHODS[name]._get_param_names()
+    unknown = [setting for setting in settings if setting not in known and setting not in COMMON]
+    if unknown:
+        raise ValueError(f"{name!r} has no setting {unknown[0]!r}: expected some of {sorted({*known, *COMMON})}")
+    return METHODS[name](**{setting: value for setting, value in settings.items() if setting in known})

@@ -1,0 +1,192 @@
+"""Split conformal prediction around any regressor, with constant width or with a learnt scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from sosbands._types import Array
+from sosbands.baselines.base import Baseline, check, is_number
+from sosbands.baselines.tables import finite_numbers
+from sosbands.conformal import Band
+from sosbands.learning_data import Rows, learning_residuals, one_per_row, point_model
+from sosbands.point_models import residual_rule
+
+
+class SplitCP(Baseline):
+    """Split conformal prediction: ``m(x) -+ q`` around any regressor.
+
+    With ``calibration="asymmetric"`` it is signed-error conformal prediction, ``[m(x) - q_lo, m(x) + q_up]`` with one
+    quantile of the errors for each side.
+
+    Parameters
+    ----------
+    estimator : regressor, pipeline, FrozenEstimator or callable, optional
+        The point model, cloned and fitted on the learning rows, which it gets as they were given: it may take data
+        frames with categories or missing values. None is a Gaussian process up to 2000 learning rows and histogram
+        gradient boosting above.
+    confidence_level : float
+        Default level of `predict_interval`, which takes any other.
+    calibration : {"symmetric", "asymmetric"}
+        One quantile that moves both ends, or one for each end.
+    calibration_size : float, int or None
+        Part or number of the rows given to `fit` that are held back for calibration; None keeps all for learning, and
+        `conformalize` must be called with other rows.
+    random_state : int, RandomState or None
+        Of the split.
+    verbose : int
+        Above 0: a line for each stage of `fit`.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        The fitted point model.
+    """
+
+    estimator: Any
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        confidence_level: float = 0.9,
+        calibration: str = "symmetric",
+        calibration_size: float | int | None = 0.5,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.confidence_level = confidence_level
+        self.calibration = calibration
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        """Missing values are the point model's affair."""
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "fit"):
+            tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+    def _wants_numbers(self) -> bool:
+        return self.estimator is None
+
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:  # noqa: ARG002
+        self.estimator_ = point_model(self.estimator, len(y), self.random_state).fit(rows.for_model, y)
+        self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
+
+    def _center(self, rows: Rows) -> Array:
+        return one_per_row(self.estimator_.predict(rows.for_model), len(rows))
+
+    def _block_band(self, rows: Rows) -> Band:
+        center = self._center(rows)
+        return Band(center, center)
+
+
+class LocallyWeightedCP(SplitCP):
+    """Locally weighted conformal prediction: ``m(x) -+ q sigma(x)`` with sigma a regression of ``|y - m(x)|``.
+
+    Parameters
+    ----------
+    estimator : regressor, pipeline, FrozenEstimator or callable, optional
+        The point model, as in `SplitCP`.
+    scale_estimator : regressor or pipeline, optional
+        Learns the absolute residuals. None is a random forest with leaves of at least 10 rows, after the transformers
+        of `estimator` if that is a pipeline; where it is not and the table has gaps or columns of a category type,
+        histogram gradient boosting.
+    confidence_level, calibration, calibration_size
+        As in `SplitCP`.
+    residuals : {"auto", "in-sample", "out-of-fold"}
+        Which residuals sigma is learnt from; "auto" as in `SoSBandRegressor`: out-of-fold but for models that do not
+        interpolate.
+    cv : int
+        Folds of the out-of-fold residuals.
+    min_scale : float
+        Smallest sigma, as a part of the mean absolute residual: a regression may come close to zero or below.
+    n_jobs : int, optional
+        Processes for the out-of-fold residuals and the default forest.
+    random_state : int, RandomState or None
+        Of the split, the folds and the default forest.
+    verbose : int
+        Above 0: a line for each stage of `fit`.
+
+    Attributes
+    ----------
+    estimator_, scale_estimator_ : regressor
+        The fitted models.
+    smallest_scale_ : float
+        Sigma is at least this. Where all residuals are zero sigma is 1, and the method is `SplitCP`.
+    residual_rule_ : {"in-sample", "out-of-fold"}
+        The residuals that sigma was learnt from.
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        scale_estimator: Any = None,
+        *,
+        confidence_level: float = 0.9,
+        calibration: str = "symmetric",
+        calibration_size: float | int | None = 0.5,
+        residuals: str = "auto",
+        cv: int = 5,
+        min_scale: float = 0.05,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            estimator,
+            confidence_level=confidence_level,
+            calibration=calibration,
+            calibration_size=calibration_size,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.scale_estimator = scale_estimator
+        self.residuals = residuals
+        self.cv = cv
+        self.min_scale = min_scale
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        fine = is_number(self.min_scale) and 0 < self.min_scale <= 1
+        check("min_scale", self.min_scale, fine, "a number in (0, 1]")
+        scale = self.scale_estimator
+        fine = scale is None or (not isinstance(scale, type) and hasattr(scale, "fit") and hasattr(scale, "predict"))
+        check("scale_estimator", scale, fine, "None or a regressor with fit and predict")
+
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+        super()._learn_model(rows, y, rng)
+        folds = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng) if len(y) > 1 else None
+        rule = residual_rule(self.estimator_) if self.residuals == "auto" else self.residuals
+        self.residual_rule_ = rule if folds else "in-sample"
+        r = learning_residuals(self.estimator_, rows.for_model, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
+        sizes = np.abs(r)
+        self.smallest_scale_ = self.min_scale * float(sizes.mean()) or 1.0
+        self.scale_estimator_ = self._scale_model(rows, rng).fit(rows.for_model, sizes)
+        self._say(f"scale {type(self.scale_estimator_).__name__} fitted to {self.residual_rule_} residuals")
+
+    def _scale_model(self, rows: Rows, rng: np.random.RandomState) -> Any:
+        if self.scale_estimator is not None:
+            return clone(self.scale_estimator)
+        seed = int(rng.randint(2**31 - 1))
+        forest = RandomForestRegressor(min_samples_leaf=10, n_jobs=self.n_jobs, random_state=seed)
+        if isinstance(self.estimator, Pipeline) and len(self.estimator) > 1:
+            return Pipeline([*clone(self.estimator[:-1]).steps, ("forest", forest)])
+        if finite_numbers(rows.for_model) is not None:
+            return forest
+        return HistGradientBoostingRegressor(max_iter=50, min_samples_leaf=10, random_state=seed)
+
+    def _block_band(self, rows: Rows) -> Band:
+        center = self._center(rows)
+        scale = one_per_row(self.scale_estimator_.predict(rows.for_model), len(rows))
+        return Band(center, center, scale=np.maximum(scale, self.smallest_scale_))
