@@ -9,7 +9,7 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
-.PHONY: help install demo test lint format type bench evidence clean
+.PHONY: help install demo test docs lint format type bench evidence compare clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -22,11 +22,16 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $@
 
-demo: $(STAMP)  ## learn bands on a skewed synthetic case, print the certificate, write a picture
-	$(BIN)/python examples/demo.py
+demo: $(STAMP)  ## automatic intervals on scikit-learn's Diabetes data: words, a picture and an interactive page
+	$(BIN)/python -m sosbands demo -o demo_output
 
-test: $(STAMP)  ## the whole test suite
-	$(BIN)/python -m pytest
+test: $(STAMP)  ## the whole test suite, on two processes
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# From scratch: the gallery would not run its examples again when the library changes.
+docs: $(STAMP)  ## the documentation with its gallery, built strictly, in build/docs
+	rm -rf build/docs docs/auto_examples docs/generated
+	$(BIN)/sphinx-build -W --keep-going -n -q docs build/docs
 
 lint: $(STAMP)  ## style and formatting
 	$(BIN)/ruff check .
@@ -45,6 +50,9 @@ bench: $(STAMP)  ## the solvers against the paper's recipe, paths, large n (half
 evidence: $(STAMP)  ## long statistical and numerical runs; each continues where it stopped
 	$(BIN)/python benchmarks/evidence.py --study all --jobs 2
 	$(BIN)/python benchmarks/random_problems.py --count 500 --jobs 2
+
+compare: $(STAMP)  ## all methods on Diabetes and Concrete beside the paper's numbers (needs SOSBANDS_DATA)
+	$(BIN)/python benchmarks/compare_real.py --jobs 2
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

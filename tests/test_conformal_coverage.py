@@ -113,8 +113,8 @@ def test_ends_that_lose_ties_by_rounding_are_rejected(monkeypatch, scaled):
 class SwappedSides(FixedBand):
     """Each side gets the quantile of the other."""
 
-    def _quantiles(self, *args):
-        return [q[:, ::-1] for q in super()._quantiles(*args)]
+    def _conformal_quantiles(self, *args):
+        return [q[:, ::-1] for q in super()._conformal_quantiles(*args)]
 
 
 class SwappedShares(FixedBand):

@@ -1,4 +1,4 @@
-"""The demo prints certificates that hold and writes a picture; the README runs, quotations are the code."""
+"""The picture of the README prints certificates that hold and writes a picture; the README runs, quotations are the code."""
 
 import importlib.util
 import re
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DEMO = ROOT / "examples" / "demo.py"
+DEMO = ROOT / "examples" / "three_bands.py"
 NUMBER = r"([-+.\de]+)"
 
 

@@ -105,7 +105,7 @@ class IntervalMixin:
         levels, many = read_levels(self.confidence_level if confidence_level is None else confidence_level)
         read_share(lower_share, read_kind(self.calibration))
         band = self._band(X)
-        q = self._quantiles(len(band), levels, lower_share, groups, likelihood_ratio)
+        q = self._conformal_quantiles(len(band), levels, lower_share, groups, likelihood_ratio)
         made = [interval(band, *ends_of_level.T) for ends_of_level in q]
         crossed = sum(int(np.sum(rows)) for _, rows in made)
         if crossed:
@@ -142,7 +142,7 @@ class IntervalMixin:
         self._calibrated("quantile")
         value = read_level(self.confidence_level if level is None else level)
         groups, ratio = (None if given is None else [given] for given in (group, likelihood_ratio))
-        q_lo, q_up = self._quantiles(1, [value], lower_share, groups, ratio)[0][0].tolist()
+        q_lo, q_up = self._conformal_quantiles(1, [value], lower_share, groups, ratio)[0][0].tolist()
         return q_lo if read_kind(self.calibration) == "symmetric" else (q_lo, q_up)
 
     def evaluate(
@@ -175,7 +175,7 @@ class IntervalMixin:
         usable = values.ndim == 2 and values.dtype.kind in "biuf" and np.isfinite(values).all()
         return {"X": values.astype(np.float64)} if usable else {}
 
-    def _quantiles(
+    def _conformal_quantiles(
         self, n_rows: int, levels: list[float], lower_share: Any, groups: Any, likelihood_ratio: Any
     ) -> list[Array]:
         """For each level the lower and upper quantile of each row, (n, 2) or (1, 2), with one warning if infinite."""

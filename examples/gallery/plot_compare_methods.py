@@ -1,0 +1,41 @@
+"""
+Comparing methods
+=================
+
+Every interval regressor of the package has the same interface, so they can be compared on the
+same splits. Differences between methods are paired, and their confidence intervals take into
+account that the splits share rows.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import RidgeCV
+
+from sosbands import SoSBandRegressor
+from sosbands.baselines import LocallyWeightedCP, QuantileForestCQR, SplitCP
+from sosbands.comparison import compare
+from sosbands.plotting import plot_comparison
+
+X, y = load_diabetes(return_X_y=True, as_frame=True)
+methods = {
+    "bands": SoSBandRegressor(RidgeCV(), lengthscale="median", symmetry_penalty=1.0),
+    "split": SplitCP(RidgeCV()),
+    "locally weighted": LocallyWeightedCP(RidgeCV()),
+    "quantile forest": QuantileForestCQR(n_estimators=50),
+}
+result = compare(methods, X, y, n_repetitions=8)
+print(result)
+
+# %%
+# A point is one repetition, thin lines join the same repetition.
+
+figure, axes = plt.subplots(1, 3, figsize=(13, 4.8), layout="constrained")
+for metric, ax in zip(("coverage", "mean_width", "interval_score"), axes, strict=True):
+    plot_comparison(result, metric, ax)
+plt.show()
+
+# %%
+# Is a difference real? Intervals that hold 0 say that these repetitions cannot tell the
+# methods apart.
+
+print(result.differences("interval_score", reference="split"))

@@ -1,0 +1,57 @@
+"""
+Skewed noise, and the dial between two bands and one
+====================================================
+
+The noise of this data set is exponential. Its long tail points down on the left and up on the
+right, so an honest interval is short on one side of the prediction and long on the other. One
+number, the symmetry penalty, moves the bands continuously from two independent ones (0) to a
+shared one (infinity).
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from sosbands import SmoothingSplineRegressor, SoSBandRegressor
+from sosbands.datasets import synthetic_case
+from sosbands.plotting import plot_bands
+
+case = synthetic_case(5)
+X, y = case.sample(600, random_state=9)
+X_test, y_test = case.sample(5000, random_state=1)
+
+# %%
+# Three settings of the dial, the same rows and the same point model each time. The dashed line
+# is the oracle: the 5 % and 95 % quantiles of the law that the data were drawn from, which no
+# method is told.
+
+grid = np.linspace(-1, 1, 200)[:, None]
+oracle = case.oracle_interval(grid, confidence_level=0.9)
+figure, axes = plt.subplots(1, 3, figsize=(12, 4.6), sharey=True, layout="constrained")
+rows = []
+for penalty, ax in zip((0, 30, np.inf), axes, strict=True):
+    model = SoSBandRegressor(
+        SmoothingSplineRegressor(),
+        symmetry_penalty=penalty,
+        lengthscale=1.0,
+        calibration_size=400,
+        random_state=0,
+    ).fit(X, y)
+    plot_bands(model, X, y, x_range=(-1, 1), mark_active=False, legend=False, ax=ax)
+    ax.plot(grid, oracle, color="black", ls="--", lw=1.1)
+    ax.set(title=f"symmetry_penalty={penalty:g}", xticks=[-1, -0.5, 0, 0.5, 1], ylim=(-7, 11))
+    rows.append((penalty, model.evaluate(X_test, y_test)))
+plt.show()
+
+# %%
+# Calibration makes all three keep the promise of 90 %. What they pay for it differs: the
+# interval score counts the width and, ten times over, what is missed; smaller is better.
+
+for penalty, row in rows:
+    print(
+        f"penalty {penalty:3g}: coverage {row['coverage']:.3f}, "
+        f"mean width {row['mean_width']:.2f}, interval score {row['interval_score']:.2f}"
+    )
+
+# %%
+# ``SoSBandRegressor()`` alone would have chosen the penalty from the data: see
+# :ref:`sphx_glr_auto_examples_plot_tuning_report.py`.

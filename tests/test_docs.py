@@ -1,0 +1,224 @@
+"""The documentation: its code runs and prints what it says, its pages and links hold together, its examples compile."""
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from sosbands.solvers.solve import SOLVERS
+
+ROOT = Path(__file__).parents[1]
+DOCS, GALLERY = ROOT / "docs", ROOT / "examples" / "gallery"
+WRITTEN_BY_SPHINX = ("auto_examples", "generated", "_build")
+RUN = ["index", "sharp-bits", "extending", "coming-from"]
+RUN += [f"guide/{name}" for name in ("data", "model", "problems", "solvers", "tuning", "calibration", "metrics")]
+MODULES = ("", ".bands", ".metrics", ".conformal", ".tuning", ".stats", ".datasets", ".baselines", ".comparison")
+MODULES += (".plotting", ".report", ".kernels")
+NETWORK = re.compile(r"urllib|requests|httpx|socket|urlopen|urlretrieve|fetch_\w+|load_real|read_html|https?://")
+
+
+def pages():
+    """Every page by its name in the site, with its text."""
+    files = [file for file in DOCS.rglob("*.md") if file.relative_to(DOCS).parts[0] not in WRITTEN_BY_SPHINX]
+    return {file.relative_to(DOCS).with_suffix("").as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+PAGES = pages()
+EXAMPLES = {file.stem: file.read_text(encoding="utf-8") for file in sorted(GALLERY.glob("plot_*.py"))}
+
+
+# ---------------------------------------------------------------- code of the pages
+
+
+def blocks(text):
+    """Python blocks, each with the text block right after it, its printed output, or None."""
+    found = re.finditer(r"^```(\w+)\n(.*?)^```\n*(?=(```text\n)?)", text, flags=re.DOTALL | re.MULTILINE)
+    parts = [(match[1], match[2], match.end(), bool(match[3])) for match in found]
+    outputs = {
+        start: code for (_, _, start, followed), (_, code, *_) in zip(parts, parts[1:], strict=False) if followed
+    }
+    return [(code, outputs.get(end)) for language, code, end, _ in parts if language == "python"]
+
+
+def same_output(expected, printed):
+    """The same words, and numbers within a half of one another; times and gaps are left to the machine."""
+    numbers = r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?"
+    if re.sub(numbers, "#", expected).split() != re.sub(numbers, "#", printed).split():
+        return False
+    pairs = zip(re.findall(numbers + "(?: s)?", expected), re.findall(numbers + "(?: s)?", printed), strict=True)
+    return all(
+        "e" in a + b or a.endswith("s") or abs(float(a) - float(b)) <= 0.5 * max(abs(float(a)), abs(float(b)))
+        for a, b in pairs
+    )
+
+
+@pytest.fixture
+def a_place_of_its_own(tmp_path, monkeypatch):
+    """Files go to a temporary folder; figures and solvers that a page adds do not outlive it."""
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="the pages draw with matplotlib")
+    pyplot.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    solvers = dict(SOLVERS)
+    yield tmp_path
+    pyplot.close("all")
+    SOLVERS.clear()
+    SOLVERS.update(solvers)
+
+
+def run(page, capsys):
+    """Run the blocks of a page in their order; the names that they define."""
+    for peer in re.findall(r"^from (mapie|crepes)\b", PAGES[page], flags=re.MULTILINE):
+        pytest.importorskip(peer, reason=f"{peer} is an optional peer: pip install {peer}")
+    code = blocks(PAGES[page])
+    assert code
+    names = {"__name__": page}
+    for number, (block, output) in enumerate(code):
+        exec(compile(block, f"{page}.md, block {number}", "exec"), names)
+        printed = capsys.readouterr().out
+        assert output is None or same_output(output, printed), printed
+    return names
+
+
+@pytest.mark.usefixtures("a_place_of_its_own")
+@pytest.mark.parametrize("page", RUN)
+def test_the_code_of_a_page_runs_and_prints_what_it_says(page, capsys):
+    run(page, capsys)
+
+
+def test_the_start_page_runs_and_writes_a_picture_and_a_model(a_place_of_its_own, capsys):
+    names = run("start", capsys)
+    assert (a_place_of_its_own / "diabetes.png").read_bytes().startswith(b"\x89PNG")
+    assert (names["model"].predict_interval(names["X_test"]) == names["same"].predict_interval(names["X_test"])).all()
+
+
+def test_outputs_are_compared():
+    text = "```python\nprint(1)\n```\n\n```text\nwidth 10.0 in 3 s, gap 1e-5\n```\n\n```python\nprint(2)\n```\n\nEnd.\n"
+    assert blocks(text) == [("print(1)\n", "width 10.0 in 3 s, gap 1e-5\n"), ("print(2)\n", None)]
+    assert same_output("width 10.0 in 3 s, gap 1e-5", "width  11.2 in 9 s, gap 8e-7")
+    assert not same_output("width 10.0", "height 10.0")
+    assert not same_output("width 10.0", "width 21.0")
+    assert not same_output("0.9 inside", "0.3 inside")
+
+
+# ---------------------------------------------------------------- pages and links
+
+
+def directives(text, name):
+    return re.findall(rf"^```\{{{name}\}} ?(.*?)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def reached(texts, start="index"):
+    """Pages that the toctrees lead to."""
+    seen, left = {start}, [start]
+    while left:
+        for _, body in directives(texts.get(left.pop(), ""), "toctree"):
+            entries = [line.strip() for line in body.splitlines() if line.strip() and not line.startswith(":")]
+            left += [entry for entry in entries if entry not in seen]
+            seen.update(entries)
+    return seen
+
+
+def test_the_toctree_reaches_every_page_and_names_no_other():
+    assert reached(PAGES) == set(PAGES) | {"auto_examples/index"}
+
+
+def test_a_page_outside_of_the_toctree_is_noticed():
+    texts = {"index": "```{toctree}\n:hidden:\n\na\n```\n", "a": "```{toctree}\nb\n```\n", "b": "", "lost": ""}
+    assert reached(texts) == {"index", "a", "b"}
+
+
+def anchors(text):
+    """Headings as GitHub and MyST name them."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def dead_links(name, text, texts, root=DOCS):
+    """Targets of links and roles that do not exist."""
+    folder, dead = (root / name).parent, []
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
+        if "://" in target:
+            continue
+        file = (folder / target).resolve() if target else (root / f"{name}.md")
+        page = file.relative_to(root).with_suffix("").as_posix() if file.is_relative_to(root) else None
+        if not (file.exists() or page in texts) or (anchor and anchor not in anchors(texts.get(page, ""))):
+            dead.append(f"{target}#{anchor}")
+    for target in re.findall(r"\{doc\}`[^`<]*<([^`>]+)>`", text):
+        page = (folder / target).resolve().relative_to(root).as_posix()
+        stem = page.removeprefix("auto_examples/")
+        if page not in (*texts, "auto_examples/index") and not (stem != page and stem in EXAMPLES):
+            dead.append(target)
+    return dead
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_and_their_anchors_lead_somewhere(page):
+    assert dead_links(page, PAGES[page], PAGES) == []
+
+
+def test_dead_links_are_noticed():
+    texts = {"a": "# One two\n", "guide/b": ""}
+    text = "[x](../a.md#one-two) [y](../a.md#three) [z](../c.md) {doc}`w <../auto_examples/plot_nothing>`"
+    assert dead_links("guide/b", text, texts) == ["../a.md#three", "../c.md#", "../auto_examples/plot_nothing"]
+
+
+def test_quoted_objects_exist():
+    quoted = [(path, body) for text in PAGES.values() for path, body in directives(text, "literalinclude")]
+    assert len(quoted) >= 4
+    for path, body in quoted:
+        source = (DOCS / path).read_text(encoding="utf-8")
+        for name in re.findall(r":pyobject: (?:\w+\.)?(\w+)", body):
+            assert re.search(rf"^\s*(class|def) {name}\b", source, flags=re.MULTILINE), (path, name)
+        for line in re.findall(r":(?:start-at|end-before): (.+)", body):
+            assert line in source, (path, line)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_reference_lists_every_public_name(module):
+    full = f"sosbands{module}"
+    _, _, rest = PAGES["api"].partition(f".. currentmodule:: {full}\n")
+    section = rest.partition(".. currentmodule::")[0]
+    listed = re.findall(r"^   (\w+)$", section, flags=re.MULTILINE)
+    mentioned = re.findall(r"``(\w+)``|:func:`sosbands\.(\w+)`", section)  # constants, and names documented above
+    names = set(importlib.import_module(full).__all__)
+    assert set(listed) | {name for pair in mentioned for name in pair if name} == names
+    assert len(listed) == len(set(listed))
+
+
+# ---------------------------------------------------------------- the gallery
+
+
+def faults(source):
+    """What keeps a script from being an example of the gallery."""
+    tree = ast.parse(source)
+    found = NETWORK.findall(source)
+    docstring = (ast.get_docstring(tree) or "").splitlines()
+    if len(docstring) < 4 or set(docstring[1]) != {"="} or len(docstring[1]) != len(docstring[0]):
+        found.append("no underlined title")
+    calls = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    if "plt.show" not in calls:
+        found.append("no picture")
+    return found
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_compiles_shows_a_picture_and_needs_no_network(name):
+    compile(EXAMPLES[name], f"{name}.py", "exec")
+    assert faults(EXAMPLES[name]) == []
+
+
+def test_faults_of_an_example_are_noticed():
+    assert faults('"""Title."""\nfrom sklearn.datasets import fetch_openml\n') == [
+        "fetch_openml",
+        "no underlined title",
+        "no picture",
+    ]
+
+
+def test_the_gallery_has_an_order_for_every_example():
+    order = re.findall(r'"(plot_\w+)\.py"', (DOCS / "conf.py").read_text(encoding="utf-8"))
+    assert len(EXAMPLES) >= 8
+    assert sorted(order) == sorted(EXAMPLES)
