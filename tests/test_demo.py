@@ -1,4 +1,4 @@
-"""The picture of the README prints certificates that hold and writes a picture; the README runs, quotations are the code."""
+"""The picture of the README, its code and its quotations: certificates hold, blocks run, links lead somewhere."""
 
 import importlib.util
 import re

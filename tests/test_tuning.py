@@ -374,7 +374,7 @@ def test_interruption_keeps_what_was_found(monkeypatch, capsys):
     assert (report.lengthscale, report.symmetry_penalty) == (best["lengthscale"], best["symmetry_penalty"])
     assert rows_of(report) != rows_of(whole)[:3]
     assert repr(report).endswith(", interrupted")
-    assert "best found so far" in capsys.readouterr().out
+    assert "best found so far" in capsys.readouterr().err
     interrupted_after(6 + 1)  # in the local search: the grid is complete
     report = tune(X, r, cv=3, random_state=0, rules=Rules(independence=None, complete=True, restarts=1))
     assert report.interrupted

@@ -18,6 +18,7 @@ HEADER = "sosbands.json"  # member of the archive that says what it is, readable
 _GP = "sklearn.gaussian_process.kernels."
 # Types that files may hold besides those that skops knows to be harmless: ours and scikit-learn's kernels, by name.
 TRUSTED = (
+    "numpy.dtype",  # of scikit-learn's imputers
     "sosbands.baselines.cqr.GradientBoostingCQR",
     "sosbands.baselines.cqr.QuantileForestCQR",
     "sosbands.baselines.heteroscedastic_gp.HeteroscedasticGP",

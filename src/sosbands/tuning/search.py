@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -146,7 +147,7 @@ def _run(question: Question, search: _Search, lengthscales: Sequence[Any]) -> tu
     except KeyboardInterrupt:
         if not search.evaluations:
             raise
-        print("tuning interrupted: going on with the best found so far", flush=True)
+        print("tuning interrupted: going on with the best found so far", file=sys.stderr, flush=True)
         return best_without_tests(question, search.evaluations, independence, symmetry), True
 
 

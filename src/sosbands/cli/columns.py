@@ -1,0 +1,194 @@
+"""The columns that a model was learnt from: their names and kinds, and how new tables are brought into their form."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sosbands._types import Array
+from sosbands.cli.cells import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    KINDS,
+    NUMBER,
+    Place,
+    booleans,
+    categories,
+    check_categories,
+    days,
+    kind_of,
+    numbers,
+)
+from sosbands.cli.extras import need
+from sosbands.cli.output import Output, listed, many
+from sosbands.cli.table_files import TableFile
+
+RECORD = "columns_"  # attribute of a model that the command line has fitted
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names and kinds of the features, in the order that the model wants.
+
+    Attributes
+    ----------
+    kinds : dict of str to str
+        "number", "category", "boolean" or "date" for each feature.
+    target : str or None
+        None for a model that was not fitted by the command line.
+    levels : dict of str to list of str
+        Texts of each category and boolean among the learning rows.
+    """
+
+    kinds: dict[str, str]
+    target: str | None = None
+    levels: dict[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of_model(cls, model: Any, path: Any) -> Columns:
+        """Those recorded in a model; the names and numbers that a model from Python has learnt from."""
+        record = getattr(model, RECORD, None)
+        if record is not None:
+            return cls(dict(record["kinds"]), record["target"], dict(record["levels"]))
+        names = getattr(model, "feature_names_in_", None)
+        if names is None or not getattr(model, "reads_numbers_", False):
+            raise ValueError(
+                f"{path} was not written by `sosbands fit` and does not say which columns it needs: fit it from a data "
+                "frame of numbers, or use it in Python"
+            )
+        return cls(dict.fromkeys(map(str, names), NUMBER))
+
+    def record(self) -> dict[str, Any]:
+        """What a model keeps, in types that can be saved."""
+        return {"kinds": dict(self.kinds), "target": self.target, "levels": dict(self.levels)}
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features."""
+        return list(self.kinds)
+
+    def of_kind(self, *kinds: str) -> list[str]:
+        """Names of the features of some kinds."""
+        return [name for name, kind in self.kinds.items() if kind in kinds]
+
+    def check(self, file: TableFile, output: Output) -> None:
+        """Complain about missing columns, and mention those that are not used."""
+        missing = [name for name in self.features if name not in file.names]
+        if missing:
+            raise ValueError(
+                f"{file.path} lacks the columns {listed(missing)} that the model was learnt from (it has "
+                f"{listed(file.names)})"
+            )
+        unused = [name for name in file.names if name not in self.kinds and name != self.target]
+        if unused:
+            output.note(f"columns of {file.path} that the model does not use: {listed(unused)}")
+
+    def frame(self, table: Any, file: TableFile, first_row: int = 1) -> Any:
+        """The features as a pandas data frame of floats and texts."""
+        pd = need("pandas")
+        return pd.DataFrame({name: self._values(name, table, file, first_row) for name in self.features})
+
+    def _values(self, name: str, table: Any, file: TableFile, first_row: int) -> Any:
+        pd = need("pandas")
+        place, kind, column = Place(file.path, name, first_row), self.kinds[name], table.column(name)
+        if kind == NUMBER:
+            return numbers(column, place)
+        if kind == DATE:
+            return days(column, place)
+        return pd.Series(booleans(column, place) if kind == BOOLEAN else categories(column), dtype=object)
+
+    def read(self, file: TableFile, target: str | None = None) -> tuple[Any, Array]:
+        """All rows: features as a data frame, and the target as finite numbers."""
+        target = target or self.target
+        assert target is not None
+        check_column(file, target)
+        table = file.read([*self.features, *([] if target in self.kinds else [target])])
+        return self.frame(table, file), read_target(table.column(target), Place(file.path, target))
+
+
+def learn_columns(
+    file: TableFile, target: str, drop: Sequence[str] = (), as_category: Sequence[str] = ()
+) -> tuple[Columns, Any, Array]:
+    """Kinds of all columns but the target and those left out; the features as a data frame; the target."""
+    for name in (target, *drop, *as_category):
+        check_column(file, name)
+    if target in drop or target in as_category:
+        raise ValueError(f"column {target!r} is the target: expected other names for --drop and --category")
+    features = [name for name in file.names if name != target and name not in drop]
+    if not features:
+        raise ValueError(f"{file.path} has no column left to learn from besides the target {target!r}")
+    table = file.read([*features, target])
+    y = read_target(table.column(target), Place(file.path, target))
+    kinds: dict[str, str] = {}
+    for name in features:
+        place, column = Place(file.path, name), table.column(name)
+        kinds[name] = CATEGORY if name in as_category else kind_of(column, place)
+        if name in as_category:
+            check_categories(len(set(categories(column)) - {""}), place)
+    columns = Columns(kinds, target)
+    return columns, columns.frame(table, file), y
+
+
+def read_target(column: Any, place: Place) -> Array:
+    """The target: a finite number in every row."""
+    try:
+        values = numbers(column, place)
+    except ValueError as error:
+        raise ValueError(f"{error} (the target must be numbers)") from error
+    missing = np.flatnonzero(np.isnan(values))
+    if len(missing):
+        raise place.error("the target is missing; remove such rows", int(missing[0]))
+    return values
+
+
+def check_column(file: TableFile, name: str) -> None:
+    """An error with the nearest name if there is no such column."""
+    if name not in file.names:
+        near = difflib.get_close_matches(name, file.names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {listed(file.names)}"
+        raise ValueError(f"{file.path} has no column {name!r}: {hint}")
+
+
+@dataclass
+class Tally:
+    """What had to be made up for in the rows read so far."""
+
+    columns: Columns
+    missing: Counter[str] = field(default_factory=Counter)
+    unseen: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def count(self, frame: Any) -> None:
+        """Count missing numbers, and texts that the learning rows do not have."""
+        for name in self.columns.of_kind(NUMBER, DATE):
+            self.missing[name] += int(np.isnan(frame[name].to_numpy()).sum())
+        for name, known in self.columns.levels.items():
+            found = frame[name].value_counts()
+            new = {text: int(count) for text, count in found.items() if text not in known}
+            self.unseen.setdefault(name, Counter()).update(new)
+
+    def report(self, output: Output) -> None:
+        """Say it."""
+        gaps = {name: count for name, count in self.missing.items() if count}
+        if gaps:
+            shown = ", ".join(f"{count} in {name!r}" for name, count in gaps.items())
+            output.note(f"missing values were filled with the median of the learning rows: {shown}")
+        for name, texts in self.unseen.items():
+            if texts:
+                shown = listed([text or "(missing)" for text in texts], 5)
+                output.note(
+                    f"texts in {name!r} that no learning row has count as none of the known ones: {shown}, in "
+                    f"{many(sum(texts.values()), 'row')}"
+                )
+
+
+def kinds_in_words(columns: Columns) -> str:
+    """Such as "8 columns: 6 numbers, 2 categories"."""
+    counts = [(kind, len(columns.of_kind(kind))) for kind in KINDS]
+    shown = ", ".join(many(count, kind) for kind, count in counts if count).replace("categorys", "categories")
+    return f"{many(len(columns.kinds), 'column')}: {shown}"

@@ -1,0 +1,146 @@
+"""``sosbands compare``: several methods on the same repeated splits of a table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from sosbands import SoSBandRegressor
+from sosbands.baselines import METHODS, make_method
+from sosbands.cli import options
+from sosbands.cli.columns import Columns, learn_columns
+from sosbands.cli.estimators import check_model, point_model, table_of_numbers
+from sosbands.cli.interruption import Stopped
+from sosbands.cli.output import Output, wrapped
+from sosbands.cli.progress import on_terminal
+from sosbands.cli.table_files import check_output, open_table, table_suffix, write_rows
+from sosbands.comparison import ComparisonResult
+from sosbands.comparison import compare as run_comparison
+
+SOS = "sos"
+KNOWN = (SOS, *METHODS)
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in KNOWN:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(KNOWN)}")
+    if len(set(names)) < len(names):
+        raise typer.BadParameter(f"{text!r} names a method twice")
+    return names
+
+
+def compare(  # noqa: PLR0913
+    data: options.DataPath,
+    target: options.Target,
+    methods: Annotated[
+        Any,
+        typer.Option("--methods", metavar="A,B,...", parser=_names, help=f"Some of {', '.join(KNOWN)}."),
+    ] = "sos,split,cqr-forest",
+    repetitions: Annotated[
+        int, typer.Option("--repetitions", metavar="N", parser=options.whole_number(1), help="Number of random splits.")
+    ] = 10,
+    confidence_level: options.NewLevel = 0.9,
+    model: options.Model = "auto",
+    symmetry_penalty: options.SymmetryPenalty = "auto",
+    lengthscale: options.Lengthscale = "auto",
+    rows: Annotated[
+        int | None,
+        typer.Option("--rows", metavar="N", parser=options.whole_number(10), help="Take only so many rows, at random."),
+    ] = None,
+    drop: options.Drop = [],  # noqa: B006
+    category: options.Category = [],  # noqa: B006
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="FILE", help="Keep every finished run; the same command continues."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="TABLE", help="CSV or Parquet file for the summary.")
+    ] = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    json: options.Json = False,
+) -> None:
+    """Compare interval methods: coverage, width, interval score and time, over repeated splits of DATA.
+
+    Each split gives 40 % of the rows to learn from, 40 % to calibrate and 20 % to test, the same for all methods.
+
+    \b
+    Example:
+      sosbands compare data.csv --target price --methods sos,cqr-forest --repetitions 20 --store runs.jsonl
+    """  # noqa: D301
+    says = Output(json)
+    if output is not None:
+        table_suffix(output, "output")
+        check_output(output, apart_from=[data])
+    if store is not None:
+        check_output(store, apart_from=[data])
+    columns, frame, y = learn_columns(open_table(data), target, drop, category)
+    X = table_of_numbers(columns, frame)
+    X, y = _some_rows(X, y, rows, seed)
+    bands = {"symmetry_penalty": symmetry_penalty, "lengthscale": lengthscale}
+    try:
+        with says.listening():
+            result = run_comparison(
+                {name: _method(name, columns, model, bands) for name in methods},
+                X,
+                y,
+                n_repetitions=repetitions,
+                confidence_level=confidence_level,
+                n_jobs=jobs,
+                random_state=seed,
+                store=store,
+                verbose=int(on_terminal() and not json),
+            )
+    except (KeyboardInterrupt, Stopped):
+        if store is not None and store.exists():
+            print(f"finished runs are in {store}: the same command continues", file=sys.stderr)
+        raise
+    if len(result.failures) == len(result.rows):
+        raise ValueError(f"every run failed, the first with {result.failures[0]['error']}")
+    if output is not None:
+        write_rows(output, result.table())
+    with says.listening():
+        text, found = _told(result, methods)
+    says.result(text, found)
+
+
+def _method(name: str, columns: Columns, model: str, bands: dict[str, Any]) -> Any:
+    """An unfitted method; its random state is that of each repetition."""
+    check_model(model, columns)
+    estimator = point_model(model, seed=None, jobs=None)
+    return SoSBandRegressor(estimator, **bands) if name == SOS else make_method(name, estimator=estimator)
+
+
+def _some_rows(X: Any, y: Any, rows: int | None, seed: int) -> tuple[Any, Any]:
+    if rows is None or rows >= len(y):
+        return X, y
+    chosen = np.sort(np.random.default_rng(seed).choice(len(y), rows, replace=False))
+    return X.iloc[chosen].reset_index(drop=True), y[chosen]
+
+
+def _told(result: ComparisonResult, methods: list[str]) -> tuple[str, dict[str, Any]]:
+    """The result in words and as data."""
+    differences = result.differences("interval_score", reference=methods[0]) if len(methods) > 1 else []
+    text = repr(result).removeprefix("ComparisonResult: ")
+    if differences:
+        explained = (
+            f"Difference of the interval score (lower is better) to {methods[0]}, with a 95 % confidence interval; one "
+            "that holds 0 shows no difference"
+        )
+        text += f"\n\n{wrapped(explained)}\n\n{differences!r}"
+    data = {
+        "confidence_level": result.confidence_level,
+        "n_learning": result.sizes.n_learn,
+        "n_calibration": result.sizes.n_calibration,
+        "n_test": result.sizes.n_test,
+        "table": list(result.table()),
+        "differences": list(differences),
+        "rows": result.rows,
+    }
+    return text, data

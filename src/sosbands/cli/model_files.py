@@ -1,0 +1,52 @@
+"""Model files on the command line: the types they hold are accepted with --trust."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sosbands import load
+from sosbands.exceptions import UntrustedTypesError
+
+SHORT_NAMES = {
+    "sklearn.tree._tree.Tree": "forest",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor": "boosting",
+}
+
+
+def load_model(path: Path, trust: Sequence[str]) -> Any:
+    """Read a model; types that are not trusted give an error with the options that accept them."""
+    types = {short: full for full, short in SHORT_NAMES.items()}
+    try:
+        return load(path, trusted=[types.get(name, name) for name in trust])
+    except UntrustedTypesError as error:
+        needed = untrusted_types(error)
+        raise UntrustedTypesError(
+            f"{path} holds {', '.join(needed)}, and reading it could run code. If you know where the file comes from, "
+            f"add {trust_options(needed)}"
+        ) from error
+    except FileNotFoundError as error:
+        raise ValueError(f"model {path}: no such file") from error
+
+
+def types_to_trust(path: Path) -> list[str]:
+    """The types that readers of this file must accept."""
+    try:
+        load(path)
+    except UntrustedTypesError as error:
+        return untrusted_types(error)
+    return []
+
+
+def trust_options(types: Sequence[str]) -> str:
+    """The options that accept these types."""
+    return " ".join(f"--trust {SHORT_NAMES.get(name, name)}" for name in types)
+
+
+def untrusted_types(error: UntrustedTypesError) -> list[str]:
+    """The types that the error lists."""
+    listed = re.search(r"not trusted: \[(.*?)\]", str(error))
+    assert listed is not None, "the message of UntrustedTypesError lists the types"
+    return re.findall(r"'([^']+)'", listed.group(1))

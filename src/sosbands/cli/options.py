@@ -1,0 +1,183 @@
+"""Options that several commands share, and how their texts are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sosbands.cli.estimators import MODELS
+
+
+def read_level(text: str) -> float:
+    """A number strictly between 0 and 1."""
+    return _number(text, lambda value: 0 < value < 1, "between 0 and 1")
+
+
+def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
+    """A reader of whole numbers in a range."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least or (most is not None and value > most):
+            raise typer.BadParameter(
+                f"{str(text)!r} is not a whole number from {least} {f'to {most}' if most else 'on'}"
+            )
+        return value
+
+    return read
+
+
+def read_jobs(text: str) -> int:
+    """A number of processes in the way of joblib: negative numbers count from all cores."""
+    try:
+        jobs = int(text)
+    except ValueError:
+        jobs = 0
+    if jobs == 0:
+        raise typer.BadParameter(f"{str(text)!r} is no number of processes: expected 1, 2, ..., or -1 for all cores")
+    return jobs
+
+
+def _model(value: str) -> str:
+    if value not in MODELS:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(MODELS)}")
+    return value
+
+
+def _calibration(value: str) -> str:
+    if value not in ("symmetric", "asymmetric"):
+        raise typer.BadParameter(f"{value!r} is not one of symmetric, asymmetric")
+    return value
+
+
+def read_size(text: str) -> float | int:
+    """A fraction with a decimal point, or a number of rows."""
+    try:
+        size: float | int = int(text) if text.strip().isdigit() else float(text)
+    except ValueError:
+        size = -1
+    if not (0 < size < 1 or (isinstance(size, int) and size >= 1)):
+        raise typer.BadParameter(f"{text!r} is neither a fraction between 0 and 1 nor a number of rows")
+    return size
+
+
+def read_penalty(text: str) -> float | str:
+    """Word "auto", or a number >= 0, infinity included."""
+    if text == "auto":
+        return text
+    return _number(text, lambda value: value >= 0, "auto, a number >= 0, or inf")
+
+
+def read_lengthscale(text: str) -> float | str:
+    """Words "auto" and "median", or a number > 0, infinity included."""
+    if text in ("auto", "median"):
+        return text
+    return _number(text, lambda value: value > 0, "auto, median, a number > 0, or inf")
+
+
+def _number(text: str, fine: Any, expected: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not fine(value):
+        raise typer.BadParameter(f"{str(text)!r} is not {expected}")
+    return value
+
+
+Target = Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column to predict.")]
+Drop = Annotated[
+    list[str], typer.Option("--drop", metavar="COLUMN", help="Column to leave out. May be given several times.")
+]
+Category = Annotated[
+    list[str],
+    typer.Option(
+        "--category",
+        metavar="COLUMN",
+        help="Column of categories even if it holds numbers. May be given several times.",
+    ),
+]
+Level = Annotated[
+    float | None,
+    typer.Option(
+        "--confidence-level",
+        metavar="LEVEL",
+        parser=read_level,
+        help="Share of new rows that intervals hold; by default that of the model.",
+    ),
+]
+NewLevel = Annotated[
+    float,
+    typer.Option(
+        "--confidence-level", metavar="LEVEL", parser=read_level, help="Share of new rows that intervals hold."
+    ),
+]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        callback=_model,
+        help="Point model: gp, forest, boosting, linear, spline (one column), or auto: a Gaussian process up to 2000 "
+        "learning rows, boosting above.",
+    ),
+]
+Calibration = Annotated[
+    str,
+    typer.Option(
+        "--calibration",
+        metavar="KIND",
+        callback=_calibration,
+        help="symmetric: one quantile for both ends; asymmetric: one for each.",
+    ),
+]
+CalibrationSize = Annotated[
+    Any,
+    typer.Option(
+        "--calibration-size",
+        metavar="SIZE",
+        parser=read_size,
+        help="Fraction or number of the rows that are held back for calibration.",
+    ),
+]
+SymmetryPenalty = Annotated[
+    Any,
+    typer.Option(
+        "--symmetry-penalty",
+        metavar="NUMBER",
+        parser=read_penalty,
+        help="0: independent bands; inf: symmetric; auto: the data choose.",
+    ),
+]
+Lengthscale = Annotated[
+    Any,
+    typer.Option(
+        "--lengthscale",
+        metavar="NUMBER",
+        parser=read_lengthscale,
+        help="Of the kernel, for standardised columns; median: median distance; auto: the data choose.",
+    ),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", metavar="N", parser=whole_number(0, 2**32 - 1), help="Of everything random.")
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", parser=read_jobs, help="Processes; -1 takes all cores.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Trust = Annotated[
+    list[str],
+    typer.Option(
+        "--trust",
+        metavar="TYPE",
+        help="What the model file may hold: forest, boosting, or the full name of a type. May be given several times.",
+    ),
+]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="File that `sosbands fit` has written.")]
+DataPath = Annotated[Path, typer.Argument(metavar="DATA", help="CSV or Parquet file.")]

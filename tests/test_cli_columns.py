@@ -1,0 +1,209 @@
+"""What cells mean: kinds of columns and the numbers and texts they become, the same from CSV and Parquet."""
+
+import datetime
+import decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sosbands.cli.cells import Place, booleans, categories, days, kind_of, numbers
+from sosbands.cli.columns import Columns, learn_columns
+from sosbands.cli.estimators import table_of_numbers, table_preprocessor
+from sosbands.cli.table_files import open_table, table_writer, write_rows, written
+
+HERE = Place(Path("t.csv"), "c")
+FIRST_DAY = datetime.date(1970, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1", " 2.5 ", "-3e2", "+4", "NA", ""], "number"),
+        (["0", "1", "1", "0"], "number"),  # not booleans: numbers are what they look like
+        (["true", "False", "TRUE", "nan"], "boolean"),
+        (["2024-01-31", "2024-02-29", "N/A"], "date"),
+        (["2024-01-31 10:30", "2024-01-31T10:30:15.5Z", "2024-01-31T10:30+02:00"], "date"),
+        (["a", "b", "1"], "category"),
+        (["1", "2", "a", "b"], "category"),  # half of the cells are numbers: not most
+        (["31.12.2024", "1.1.2024"], "category"),
+        (["yes", "no"], "category"),
+        ([1, None, 3], "number"),
+        ([1.5, None], "number"),
+        ([decimal.Decimal("1.50")], "number"),
+        ([True, None], "boolean"),
+        ([FIRST_DAY], "date"),
+        ([datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)], "date"),
+    ],
+)
+def test_the_kind_of_a_column_is_decided_by_all_of_its_cells(cells, kind):
+    assert kind_of(pa.array(cells), HERE) == kind
+    assert kind_of(pa.chunked_array([pa.array(cells)]), HERE) == kind
+
+
+def test_dictionaries_are_what_they_hold():
+    assert kind_of(pa.array(["a", "b", "a"]).dictionary_encode(), HERE) == "category"
+    assert kind_of(pa.array(["1", "2"], pa.large_string()), HERE) == "number"
+    assert categories(pa.array(["a", None, "a"]).dictionary_encode()).tolist() == ["a", "", "a"]
+
+
+def test_fifty_categories_are_fine_and_one_more_is_not():
+    assert kind_of(pa.array([f"name {i}" for i in range(50)] * 2), HERE) == "category"
+    with pytest.raises(ValueError, match=r"t.csv: column 'c': holds 51 different texts"):
+        kind_of(pa.array([f"name {i}" for i in range(51)]), HERE)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["1", " 2.5", "NA", "1e-3", "+7"], [1, 2.5, np.nan, 0.001, 7]),
+        (["-0", "None", "0.1"], [-0.0, np.nan, 0.1]),
+        ([2**53 + 1, None], [float(2**53), np.nan]),
+        ([decimal.Decimal("0.10"), None], [0.1, np.nan]),
+        ([float("nan"), 1.0], [np.nan, 1.0]),
+    ],
+)
+def test_numbers(cells, expected):
+    np.testing.assert_array_equal(numbers(pa.array(cells), HERE), expected)
+
+
+@pytest.mark.parametrize("text", ["1_000", "0x10", "1,5", "1 000", "one", "--1"])
+def test_other_ways_to_write_numbers_are_refused_with_their_row(text):
+    with pytest.raises(ValueError, match=r"t.csv: column 'c', row 12: .* is not a number"):
+        numbers(pa.array(["1", text]), Place(Path("t.csv"), "c", first_row=11))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_in_text_are_read_exactly(value):
+    assert numbers(pa.array([repr(value)]), HERE)[0] == value
+    assert numbers(pa.array([f" {value!r}"]), HERE)[0] == value
+
+
+@given(st.datetimes(min_value=datetime.datetime(1900, 1, 1), max_value=datetime.datetime(2100, 1, 1)))
+def test_dates_are_days_since_1970_in_text_and_as_timestamps(moment):
+    expected = (moment - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
+    assert days(pa.array([moment.isoformat()]), HERE)[0] == pytest.approx(expected, abs=1e-9)
+    assert days(pa.array([moment], pa.timestamp("us")), HERE)[0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_time_zones_count():
+    texts = pa.array(["1970-01-02T00:00+06:00", "1970-01-02", "1970-01-01T18:00Z", None])
+    np.testing.assert_array_equal(days(texts, HERE), [0.75, 1.0, 0.75, np.nan])
+    zoned = pa.array([datetime.datetime(1970, 1, 1, 18, tzinfo=datetime.UTC)], pa.timestamp("ns", "Asia/Dhaka"))
+    assert days(zoned, HERE).tolist() == [0.75]
+    assert days(pa.array([datetime.date(1970, 1, 3)]), HERE).tolist() == [2.0]
+
+
+def test_categories_are_the_same_texts_from_numbers_and_from_text():
+    assert categories(pa.array([" a ", "NA", None, "b c"])).tolist() == ["a", "", "", "b c"]
+    assert categories(pa.array([3, None])).tolist() == categories(pa.array(["3", ""])).tolist() == ["3", ""]
+    assert categories(pa.array([3.0, 2.5, float("nan")])).tolist() == ["3", "2.5", ""]
+
+
+def test_booleans_are_read_from_both():
+    expected = ["true", "false", ""]
+    assert booleans(pa.array([True, False, None]), HERE).tolist() == expected
+    assert booleans(pa.array(["TRUE", "false", ""]), HERE).tolist() == expected
+
+
+def frame_of(tmp_path, table, **options):
+    table.to_csv(tmp_path / "t.csv", index=False)
+    return learn_columns(open_table(tmp_path / "t.csv"), "y", **options)
+
+
+TABLE = pd.DataFrame(
+    {"v": [1.0, np.nan, 4.0, 1.0], "w": ["a", None, "b", "a"], "y": [1.0, 2.0, 3.0, 4.0]}, index=range(4)
+)
+
+
+def test_the_preprocessor_fills_scales_and_encodes(tmp_path):
+    columns, frame, y = frame_of(tmp_path, TABLE)
+    assert columns == Columns({"v": "number", "w": "category"}, "y")
+    assert y.tolist() == [1, 2, 3, 4]
+    made = table_preprocessor(columns).fit(frame)
+    v = np.array([1, 1, 4, 1])  # the gap is the median, 1
+    standard = (v - v.mean()) / v.std()
+    # one column per text, the missing one (empty) first
+    expected = np.column_stack([standard, [0, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]])
+    np.testing.assert_allclose(made.transform(frame), expected)
+    new = frame.iloc[:1].assign(w="never seen")
+    np.testing.assert_allclose(made.transform(new), [[standard[0], 0, 0, 0]])
+
+
+def test_methods_that_take_numbers_only_get_them_in_their_units(tmp_path):
+    columns, frame, _ = frame_of(tmp_path, TABLE)
+    made = table_of_numbers(columns, frame)
+    assert made["v"].tolist() == [1, 1, 4, 1]
+    assert made.columns.tolist() == ["v", "w_", "w_a", "w_b"]
+    assert made["w_a"].tolist() == [1, 0, 0, 1]
+    columns, frame, _ = frame_of(tmp_path, TABLE, drop=["w"])
+    assert table_of_numbers(columns, frame.fillna(0)).equals(frame.fillna(0))
+
+
+def test_names_are_trimmed_and_a_byte_order_mark_is_no_name(tmp_path):
+    (tmp_path / "t.csv").write_bytes(
+        '\ufeffa, "b c" ,y\r\n1,2,3\r\n\r\n4,5,6\r\n'.encode().replace(b' "b c" ', b'"b c"')
+    )
+    file = open_table(tmp_path / "t.csv")
+    assert file.names == ["a", "b c", "y"]
+    assert file.read(["y", "a"]).to_pydict() == {"y": ["3", "6"], "a": ["1", "4"]}
+
+
+def test_cells_may_hold_line_ends_and_commas(tmp_path):
+    (tmp_path / "t.csv").write_text('a,y\n"one,\ntwo",1\n"""quoted""",2\n')
+    assert open_table(tmp_path / "t.csv").read(["a"])["a"].to_pylist() == ["one,\ntwo", '"quoted"']
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_rows_survive_writing_and_reading(tmp_path, suffix):
+    rows = [{"name": 'a, "b"', "x": 0.1}, {"name": "", "x": float("inf")}, {"name": "é", "x": -1e-300}]
+    path = tmp_path / f"t{suffix}"
+    write_rows(path, rows)
+    file = open_table(path)
+    table = file.read(["name", "x"])
+    assert table["name"].to_pylist() == [row["name"] for row in rows]
+    assert [float(x) for x in table["x"].to_pylist()] == [row["x"] for row in rows]
+
+
+def fail_while_writing(path, error):
+    with written(path) as partial:
+        partial.write_text("half")
+        raise error
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_file_appears_whole_or_not_at_all(tmp_path, error):
+    path = tmp_path / "t.txt"
+    with pytest.raises(error):
+        fail_while_writing(path, error)
+    assert list(tmp_path.iterdir()) == []
+    path.write_text("old")
+    with pytest.raises(error):
+        fail_while_writing(path, error)
+    assert path.read_text() == "old"
+    with written(path) as partial:
+        partial.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert [each.name for each in tmp_path.iterdir()] == ["t.txt"]
+
+
+def fail_after_a_batch(path):
+    schema = pa.schema([("a", pa.float64())])
+    with table_writer(path, schema) as write:
+        write(pa.record_batch([pa.array([1.0])], schema=schema))
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_an_interrupted_table_is_removed(tmp_path, suffix):
+    with pytest.raises(RuntimeError):
+        fail_after_a_batch(tmp_path / f"t{suffix}")
+    assert list(tmp_path.iterdir()) == []
