@@ -19,7 +19,6 @@ from sklearn.preprocessing import StandardScaler
 import sosbands as library
 from cli_runs import FAST, FIXED, done, mixed_table, number_table, sosbands
 from sosbands import SoSBandRegressor
-from sosbands.cli.model_files import HARMLESS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
 SETTINGS = {"lengthscale": "median", "symmetry_penalty": 10.0}
@@ -61,7 +60,7 @@ def test_predict_writes_what_the_library_predicts(folder, tmp_path):
 
 
 def test_a_saved_model_gives_the_same_bits_in_python(folder, tmp_path):
-    model = library.load(folder / "mixed.model", trusted=HARMLESS)
+    model = library.load(folder / "mixed.model")
     new = mixed_table(50, seed=1)
     frame = new.assign(
         ward=new.ward.fillna("").astype(object),
@@ -105,7 +104,7 @@ def test_long_files_give_the_bits_of_one_call_in_python(folder, tmp_path):
     table = number_table(20_000, seed=2)[["a", "b"]]
     table.to_csv(tmp_path / "long.csv", index=False)
     table.to_parquet(tmp_path / "long.parquet", row_group_size=3000)
-    model = library.load(folder / "numbers.model", trusted=HARMLESS)
+    model = library.load(folder / "numbers.model")
     ends = model.predict_interval(table)
     for source in ("long.csv", "long.parquet"):
         found = predicted(folder, tmp_path, "numbers.model", tmp_path / source, output="out.parquet")
@@ -140,7 +139,7 @@ def test_gaps_and_unknown_texts_are_filled_in_and_mentioned(folder, tmp_path):
     result = sosbands("predict", folder / "mixed.model", tmp_path / "gaps.csv", "-o", tmp_path / "out.csv")
     assert "filled with the median of the learning rows: 2 in 'x', 2 in 'z'" in result.stderr
     assert "count as none of the known ones: 'west', '(missing)', in 2 rows\n" in result.stderr
-    model = library.load(folder / "mixed.model", trusted=HARMLESS)
+    model = library.load(folder / "mixed.model")
     learning = pd.read_csv(folder / "mixed.csv").iloc[model.learning_rows_]
     table.loc[[0, 1], "x"] = learning.x.median()
     table.to_csv(tmp_path / "filled.csv", index=False)
@@ -163,7 +162,7 @@ def test_fit_says_what_was_learnt(folder, tmp_path):
 def test_fit_tunes_itself_unless_told_otherwise(folder, tmp_path):
     printed = done("fit", folder / "numbers.csv", "--target", "y", "-o", tmp_path / "m.model", "--json")
     found = json.loads(printed)
-    model = library.load(tmp_path / "m.model", trusted=HARMLESS)
+    model = library.load(tmp_path / "m.model")
     assert model.tuning_ is not None
     assert found["point_model"] == "GaussianProcess"
     assert model.tuning_.sentence in found["summary"]
@@ -175,7 +174,7 @@ def test_options_of_fit_reach_the_estimator(folder, tmp_path):
     path = tmp_path / "m.model"
     fixed = ("--model", "linear", "--lengthscale", "1.5", "--symmetry-penalty", "inf")
     found = json.loads(done("fit", folder / "numbers.csv", "--target", "y", "-o", path, *words, *fixed, "--json"))
-    model = library.load(path, trusted=HARMLESS)
+    model = library.load(path)
     given = model.get_params(deep=False)
     assert given["confidence_level"] == found["confidence_level"] == 0.8
     assert given["calibration"] == found["calibration"] == "asymmetric"
@@ -193,7 +192,7 @@ def test_columns_can_be_left_out_and_declared_categories(tmp_path):
     table.to_parquet(tmp_path / "codes.parquet")
     words = ("--drop", "day", "--drop", "ward", "--category", "code")
     done("fit", tmp_path / "codes.parquet", "--target", "y", "-o", tmp_path / "m.model", *words, *FAST)
-    record = library.load(tmp_path / "m.model", trusted=HARMLESS).columns_
+    record = library.load(tmp_path / "m.model").columns_
     assert record["kinds"] == {"x": "number", "z": "number", "flag": "boolean", "code": "category"}
     assert record["levels"] == {"flag": ["false", "true"], "code": ["1", "2", "3"]}
     table.assign(code=table.code.astype(float)).to_csv(tmp_path / "codes.csv", index=False)  # 1.0, 2.0, ...
@@ -276,7 +275,7 @@ def test_a_file_without_rows_gives_a_file_without_rows(folder, tmp_path):
 
 def test_evaluate_shows_what_the_library_measures(folder):
     words = ("evaluate", folder / "numbers.model", folder / "numbers-new.csv", "--confidence-level", "0.8")
-    model = library.load(folder / "numbers.model", trusted=HARMLESS)
+    model = library.load(folder / "numbers.model")
     new = number_table(50, seed=1)
     row = model.evaluate(new[["a", "b"]], new.y, 0.8)
     found = json.loads(done(*words, "--json"))
