@@ -131,9 +131,27 @@ def test_the_same_seed_gives_the_same_choice():
 
 def test_outliers_are_not_tuned_on():
     y = SYMMETRIC.copy()
-    y[:3] += 100.0
-    assert np.isinf(fitted(y, outlier_fraction=0.03).symmetry_penalty_)
-    assert fitted(y, outlier_fraction=0.03).tuning_.n_rows == N - 3
+    y[:6] += 100.0
+    trimmed, whole = fitted(y, outlier_fraction=0.05), fitted(y)
+    assert trimmed.tuning_.n_rows == N - 6
+    best = [max(row["criterion"] for row in model.tuning_.evaluations) for model in (trimmed, whole)]
+    assert best[0] > best[1] + 1  # logarithms of scores: outliers of 100 would cost much more than that
+
+
+@pytest.mark.parametrize("level", [1e-3, 0.5])
+def test_small_levels_get_permutations_enough(level):
+    model = fitted(SYMMETRIC, test_level=level)
+    assert model.tuning_.independence.n_permutations >= 10 / level - 1
+    assert not model.tuning_.homoscedastic
+
+
+@pytest.mark.filterwarnings("ignore::sosbands.exceptions.ZeroResidualsWarning")
+def test_kernel_objects_where_nothing_can_be_told():
+    for rows in (slice(0, 3), slice(0, N)):
+        model = SoSBandRegressor(oracle, kernel=RBF(0.5), calibration_size=None).fit(X[rows], X[rows, 0])
+        assert model.lengthscale_ is None
+    assert fitted(SKEWED, kernel=RBF(0.5), symmetry_penalty=1.0).tuning_ is None
+    assert fitted(np.array(X[:, 0]), lengthscale=0.5).lengthscale_ == 0.5
 
 
 def test_a_tuned_model_is_saved_with_its_report(tmp_path):

@@ -175,7 +175,7 @@ def test_trees_are_refused_until_named(estimator, types, path):
 def test_the_allow_list_holds_full_names_of_classes_and_no_functions():
     for full in persistence.TRUSTED:
         module, _, name = full.rpartition(".")
-        assert module.startswith(("sosbands.", "sklearn.gaussian_process.kernels"))
+        assert full == "numpy.dtype" or module.startswith(("sosbands.", "sklearn.gaussian_process.kernels"))
         assert isinstance(getattr(__import__(module, fromlist=[name]), name), type)
 
 

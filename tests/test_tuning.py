@@ -168,10 +168,10 @@ def decided(strength, skewed=True, dependent=True, test_widths=True, **rules):
 
 
 def answer(question, evaluations, replicate=None):
-    independence = early_independence(question)
-    if independence is not None and not question.significant(independence):
-        return constant_bands(question, independence)
-    return decide(question, evaluations, independence, early_symmetry(question), replicate)
+    independence, symmetry = early_independence(question), early_symmetry(question)
+    if question.is_constant(independence, symmetry):
+        return constant_bands(question, independence, symmetry)
+    return decide(question, evaluations, independence, symmetry, replicate)
 
 
 GRID = {(0.1, 0.0): 0.2, (0.5, 0.0): 0.5, (0.1, 1.0): 0.3, (0.5, 1.0): 0.9, (0.1, np.inf): 0.4, (0.5, np.inf): 0.3}
@@ -200,15 +200,23 @@ def test_skewed_and_yet_symmetric():
 
 
 def test_homoscedastic_fall_back():
-    found = decided(GRID, dependent=False)
+    found = decided(GRID, dependent=False, skewed=False)
     assert found.homoscedastic
-    assert (found.lengthscale, found.symmetry_penalty, found.symmetry) == (np.inf, np.inf, None)
-    p = found.independence.p_value
-    assert found.sentence == f"Residuals show no dependence on the features (p = {p:.2g}): bands of constant width."
+    assert (found.lengthscale, found.symmetry_penalty) == (np.inf, np.inf)
+    p, q = found.independence.p_value, found.symmetry.p_value
+    start = f"Sizes of residuals show no dependence on the features (p = {p:.2g}), and residuals no skew (p = {q:.2g})"
+    assert found.sentence == f"{start}: bands of constant width."
     fixed = decided({(0.1, (0.0, 2.0)): 0.2}, dependent=False)
     assert fixed.homoscedastic
     assert fixed.symmetry_penalty == (0.0, 2.0)
-    assert not decided(GRID, dependent=False, independence=None).homoscedastic
+    assert not decided(GRID, dependent=False, skewed=False, independence=None).homoscedastic
+
+
+def test_skewed_noise_of_one_size_may_have_constant_bands():
+    found = decided({**GRID, (np.inf, 0.0): 9.0}, dependent=False)
+    assert (found.lengthscale, found.symmetry_penalty, found.homoscedastic) == (np.inf, 0.0, True)
+    assert found.sentence == "Residuals are skewed (p = 0.001): independent bands below and above, of constant width."
+    assert not decided(GRID, dependent=False).homoscedastic
 
 
 def test_constant_widths_and_places_fall_back_by_every_test():
@@ -291,7 +299,8 @@ def test_bootstrap_rule():
 @pytest.mark.parametrize(
     "options",
     [{"criterion": "mse"}, {"symmetry_test": "t"}, {"independence": "t"}, {"level": 1.0}, {"n_permutations": 0}]
-    + [{"replicates": "t"}, {"mode": "all"}, {"n_replicates": 1.5}, {"restarts": -1}],
+    + [{"replicates": "t"}, {"mode": "all"}, {"n_replicates": 1.5}, {"restarts": -1}]
+    + [{"n_permutations": 18}, {"level": "a"}, {"seed": -1}],
 )
 def test_rules_name_what_is_wrong(options):
     with pytest.raises(ValueError, match=next(iter(options))):
@@ -318,7 +327,7 @@ def test_synthetic_cases(number, finite, monkeypatch):
 @pytest.mark.usefixtures("small_grid")
 def test_report(capsys):
     X, r = sample(30)
-    report = tune(X, r, rules=Rules(complete=True), cv=3, random_state=0, verbose=1)
+    report = tune(X, r, rules=Rules(complete=True, independence=None), cv=3, random_state=0, verbose=1)
     assert isinstance(report, TuningReport)
     frame = report.to_frame()
     assert list(frame.columns) == ["lengthscale", "symmetry_penalty", "criterion", "uncertified"]
@@ -364,7 +373,7 @@ def test_interruption_keeps_what_was_found(monkeypatch, capsys):
         calls.clear()
         monkeypatch.setattr(search, "fold_bands", evaluate)
 
-    every = {"rules": Rules(independence=None, complete=True, restarts=0), "cv": 3, "random_state": 0}
+    every = {"rules": Rules(independence=None, symmetry_test=None, complete=True), "cv": 3, "random_state": 0}
     whole = tune(X, r, **every)
     interrupted_after(2)  # two of the three folds, for the first lengthscale
     report = tune(X, r, **every)
@@ -376,7 +385,9 @@ def test_interruption_keeps_what_was_found(monkeypatch, capsys):
     assert repr(report).endswith(", interrupted")
     assert "best found so far" in capsys.readouterr().err
     interrupted_after(6 + 1)  # in the local search: the grid is complete
-    report = tune(X, r, cv=3, random_state=0, rules=Rules(independence=None, complete=True, restarts=1))
+    report = tune(
+        X, r, cv=3, random_state=0, rules=Rules(independence=None, symmetry_test=None, complete=True, restarts=1)
+    )
     assert report.interrupted
     assert rows_of(report) == rows_of(whole)
     interrupted_after(0)
@@ -464,6 +475,89 @@ def test_restarts_climb_from_several_candidates():
     counts = [len(tune(X, r, rules=Rules(restarts=k, independence=None), **options).evaluations) for k in (0, 1, 2)]
     assert counts[0] == 2 < counts[1] < counts[2]
     assert [Rules(mode=mode).n_climbs for mode in ("common", "per-side")] == [0, 1]
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_skew_that_changes_direction_is_not_taken_for_constant():
+    """Sizes are the same everywhere, but the tail points down on the left and up on the right."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 1))
+    r = np.sign(X[:, 0]) * (rng.exponential(size=200) - 1)
+    report = tune(X, r, cv=3, random_state=0)
+    assert report.independence.p_value > 0.05 >= report.symmetry.p_value
+    assert np.isfinite(report.symmetry_penalty)
+    assert np.isinf([row["lengthscale"] for row in report.evaluations]).any()  # constant bands were a candidate
+    assert np.isfinite(report.lengthscale)
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_a_penalty_means_the_same_on_a_sample_as_on_all_rows(monkeypatch):
+    """The training penalty is a sum over rows: rows given ten times over must not make it ten times weaker."""
+    X, r = sample(40)
+    X, r = np.repeat(X, 10, axis=0), np.repeat(r, 10)
+    seen = []
+
+    def spy(data, fold, lengthscales, penalties):
+        seen.append((len(data.r), data.options["normalize"].n))
+        return fold_bands(data, fold, lengthscales, penalties)
+
+    monkeypatch.setattr(search, "fold_bands", spy)
+    monkeypatch.setattr(search, "SEARCH_ROWS", 40)
+    options = {"rules": Rules(independence=None, complete=True), "cv": 2, "random_state": 0}
+    tune(X, r, **options)
+    tune(X, r, normalize=penalty_units(X, r, "matern52", True), **options)
+    assert set(seen) == {(40, 40)}
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_a_complete_search_decides_as_a_lean_one():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (60, 1))
+    r = (0.1 + np.abs(X[:, 0])) * rng.standard_normal(60)
+    lean, complete = (
+        tune(X, r, cv=3, random_state=0, rules=Rules(restarts=1, complete=complete)) for complete in (False, True)
+    )
+    assert lean.symmetry.p_value > 0.05
+    assert len(complete.evaluations) > len(lean.evaluations)
+    assert (lean.lengthscale, lean.symmetry_penalty) == (complete.lengthscale, complete.symmetry_penalty)
+
+
+@pytest.mark.usefixtures("small_grid")
+@pytest.mark.parametrize("homoscedastic", [True, False])
+def test_an_interrupted_search_obeys_the_early_tests(monkeypatch, homoscedastic):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (60, 1))
+    r = rng.standard_normal(60) * (1 if homoscedastic else 0.1 + np.abs(X[:, 0]))
+    calls = []
+
+    def interrupted(data, fold, lengthscales, penalties):
+        calls.append(fold)
+        if len(calls) > 3:
+            raise KeyboardInterrupt
+        return fold_bands(data, fold, lengthscales, penalties)
+
+    monkeypatch.setattr(search, "fold_bands", interrupted)
+    report = tune(X, r, cv=3, random_state=0, rules=Rules(complete=True))
+    assert report.interrupted
+    assert (report.homoscedastic, report.symmetry_penalty) == (homoscedastic, np.inf)
+
+
+@pytest.mark.parametrize("given", [0.5, [0.5], {"lower": 0.5, "upper": 0.7}])
+def test_what_was_given_stays_where_nothing_can_be_told(given):
+    X, r = sample(3)
+    for residuals in (np.zeros(3), r):
+        report = tune(X, residuals, lengthscale=given, cv=2)
+        assert report.lengthscale is given
+        assert not report.homoscedastic
+        assert report.symmetry_penalty == (0.0 if isinstance(given, dict) else np.inf)
+    assert tune(X, np.zeros(3), kernel=RBF(0.5)).lengthscale == "median"
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_equal_lengthscales_of_both_sides_have_a_symmetric_limit():
+    assert candidates.candidate_penalties("auto", {"lower": 1, "upper": 1.0})[-1] == np.inf
+    assert candidates.candidate_penalties("auto", {"lower": [1.0, 2.0], "upper": np.array([1.0, 2.0])})[-1] == np.inf
+    assert np.inf not in candidates.candidate_penalties("auto", {"lower": 1.0, "upper": 1.0 + 1e-12})
 
 
 def test_dask_cluster():
@@ -578,6 +672,7 @@ def test_zero_residuals():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"cv": 1}, "cv=1: expected an int >= 2"),
         ({"lengthscale": "mean"}, "lengthscale='mean'"),
         ({"symmetry_penalty": "none"}, "symmetry_penalty='none'"),
         ({"residuals": np.ones(3)}, r"shapes \(24, 1\) and \(3,\)"),

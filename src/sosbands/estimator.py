@@ -228,9 +228,10 @@ class SoSBandRegressor(SplitRegressor):
         self.tuning_ = self._tune(points, r_kept, options, rng)
         choice = self if self.tuning_ is None else self.tuning_
         self.symmetry_penalty_ = choice.symmetry_penalty
+        lengthscale = "median" if isinstance(choice.lengthscale, str) else choice.lengthscale  # or the kernel's own
         learning = {**options, "rank": self.rank, "solver": self.solver, "tol": self.tol}
         bands = learn_bands(
-            points, r_kept, lengthscale=choice.lengthscale, symmetry_penalty=choice.symmetry_penalty, **learning
+            points, r_kept, lengthscale=lengthscale, symmetry_penalty=choice.symmetry_penalty, **learning
         )
         self.lower_, self.upper_ = deployed_pair(bands.lower, bands.upper)
         self.lengthscale_ = lengthscale_in_use(self.lower_.features.kernel, self.upper_.features.kernel)
@@ -245,13 +246,15 @@ class SoSBandRegressor(SplitRegressor):
         self, points: Array, r: Array, options: dict[str, Any], rng: np.random.RandomState
     ) -> TuningReport | None:
         """What to take for whatever is "auto"; None if nothing is."""
-        wanted = [name for name in ("lengthscale", "symmetry_penalty") if isinstance(getattr(self, name), str)]
-        if not wanted or (wanted == ["lengthscale"] and self.lengthscale == "median"):
+        has_lengthscale = isinstance(self.kernel, str)
+        open_lengthscale = has_lengthscale and isinstance(self.lengthscale, str) and self.lengthscale == "auto"
+        if not open_lengthscale and not isinstance(self.symmetry_penalty, str):
             return None
         rules = Rules(
             criterion=self.criterion,
             symmetry_test=self.symmetry_test,
             level=self.test_level,
+            n_permutations=max(199, int(np.ceil(10 / self.test_level)) - 1),
             seed=int(rng.randint(2**31)),
         )
         return tune(

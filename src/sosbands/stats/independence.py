@@ -128,6 +128,10 @@ def feature_independence_test(
     points, size = np.asarray(X, dtype=float), np.abs(np.asarray(residuals, dtype=float))
     if points.ndim != 2 or size.shape != (len(points),):
         raise ValueError(f"X and residuals have shapes {points.shape} and {size.shape}: expected (n, d) and (n,)")
+    if not (np.isfinite(points).all() and np.isfinite(size).all()):
+        raise ValueError("X and residuals hold NaN or infinite entries: expected finite numbers")
+    if not all(ell > 0 for ell in lengthscales):
+        raise ValueError(f"lengthscales={list(lengthscales)!r}: expected numbers > 0")
     rng = np.random.default_rng(random_state)
     if len(size) > MAX_ROWS:
         rows = rng.choice(len(size), MAX_ROWS, replace=False)

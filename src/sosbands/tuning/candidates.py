@@ -70,6 +70,7 @@ def candidate_penalties(penalty: Any, lengthscale: Any) -> tuple[Any, ...]:
     """The grid, or the one given. Sides with lengthscales of their own have no symmetric limit."""
     if not is_auto("symmetry_penalty", penalty):
         return (tuple(penalty) if isinstance(penalty, list) else penalty,)
-    if isinstance(lengthscale, dict) and len({str(side) for side in lengthscale.values()}) > 1:
+    sides = [np.asarray(side) for side in lengthscale.values()] if isinstance(lengthscale, dict) else []
+    if any(not np.array_equal(side, sides[0]) for side in sides):
         return tuple(each for each in PENALTIES if not is_symmetric(each))
     return PENALTIES

@@ -47,6 +47,7 @@ class Question:
     rules: Rules
     lengthscale: bool
     penalties: tuple[Any, ...]
+    given: Any = None  # the lengthscale, if it is not open
 
     @property
     def has_sides(self) -> bool:
@@ -58,6 +59,10 @@ class Question:
         """No test compares candidates, and no picture of all of them is asked for."""
         early = self.rules.independence in ("features", None) and self.rules.symmetry_rule in ("sign-flip", None)
         return early and not self.rules.complete
+
+    def is_constant(self, independence: TestResult | None, symmetry: TestResult | None) -> bool:
+        """Neither do sizes depend on the features nor is there skew, whose direction might."""
+        return independence is not None and not self.significant(independence) and not self.significant(symmetry)
 
     def significant(self, test: TestResult | None) -> bool:
         """Whether a test was made and rejects."""
@@ -79,28 +84,44 @@ def early_symmetry(question: Question) -> TestResult | None:
     if not question.has_sides or question.rules.symmetry_rule != "sign-flip":
         return None
     places = _places(question.data)
-    return sign_flip_test(places, question.data.r, median_lengthscale(places), random_state=_generator(question.rules))
+    rules = question.rules
+    return sign_flip_test(
+        places,
+        question.data.r,
+        median_lengthscale(places),
+        n_flips=max(999, rules.n_permutations),
+        random_state=_generator(rules),
+    )
 
 
-def constant_bands(question: Question, independence: TestResult | None) -> Decision:
-    """Bands of constant width: the symmetric limit unless a penalty was given."""
+def constant_bands(question: Question, independence: TestResult | None, symmetry: TestResult | None) -> Decision:
+    """Bands of constant width, the symmetric limit; what was given stays as it is."""
     penalty = question.penalties[0] if len(question.penalties) == 1 else np.inf
+    if isinstance(question.given, dict) and not any(is_symmetric(each) for each in question.penalties):
+        penalty = question.penalties[0]  # lengthscales of each side have no symmetric limit
+    lengthscale = np.inf if question.lengthscale else question.given
     if not question.data.r.any():
         reason = "All residuals are zero: bands of no width."
     elif independence is None:
-        reason = f"Nothing can be told from {len(question.data.r)} residuals: bands of constant width."
+        kind = "bands of constant width" if question.lengthscale else "symmetric bands"
+        reason = f"Nothing can be told from {len(question.data.r)} residuals: {kind}."
     else:
-        finding = "Residuals show no dependence on the features"
-        reason = f"{finding} (p = {independence.p_value:.2g}): bands of constant width."
-    return Decision(np.inf, penalty, True, independence, None, None, reason)
+        finding = f"Sizes of residuals show no dependence on the features (p = {independence.p_value:.2g})"
+        skew = "" if symmetry is None else f", and residuals no skew (p = {symmetry.p_value:.2g})"
+        reason = f"{finding}{skew}: bands of constant width."
+    return Decision(lengthscale, penalty, question.lengthscale, independence, symmetry, None, reason)
 
 
 def best_without_tests(
     question: Question, evaluations: Sequence[Evaluation], independence: TestResult | None, symmetry: TestResult | None
 ) -> Decision:
     """The best candidate that early tests allow: what is left of an interrupted run."""
-    values = [each.value(question.rules.criterion) for each in evaluations]
-    chosen = evaluations[int(np.argmax(values))]
+    if question.is_constant(independence, symmetry):
+        return constant_bands(question, independence, symmetry)
+    allowed = [each for each in evaluations if is_symmetric(each.symmetry_penalty)]
+    if symmetry is None or question.significant(symmetry) or not allowed:
+        allowed = list(evaluations)
+    chosen = allowed[int(np.argmax([each.value(question.rules.criterion) for each in allowed]))]
     text = f"Interrupted: the best found so far by {question.rules.criterion}."
     return Decision(chosen.lengthscale, chosen.symmetry_penalty, False, independence, symmetry, None, text)
 
@@ -123,8 +144,10 @@ def decide(
     strongest = _best_per_penalty(evaluations, values)
     if independence is None and question.lengthscale and rules.independence is not None:
         independence = _width_test(evaluations, best, rules)
-    if independence is not None and not question.significant(independence):
-        return constant_bands(question, independence)
+        if not question.significant(independence):
+            return constant_bands(question, independence, symmetry)
+    if question.is_constant(independence, symmetry):
+        return constant_bands(question, independence, symmetry)
     replicates = None
     if symmetry is None and question.has_sides and rules.symmetry_rule is not None:
         symmetry, replicates = _criterion_test([evaluations[k] for k in strongest.values()], rules, replicate)
@@ -135,7 +158,10 @@ def decide(
         text = _given_words(independence, rules, question.lengthscale)
     else:
         text = _penalty_words(chosen.symmetry_penalty, symmetry, rules)
-    return Decision(chosen.lengthscale, chosen.symmetry_penalty, False, independence, symmetry, replicates, text)
+    constant = isinstance(chosen.lengthscale, float) and np.isinf(chosen.lengthscale) and question.lengthscale
+    if constant:
+        text = text.removesuffix(".") + ", of constant width."
+    return Decision(chosen.lengthscale, chosen.symmetry_penalty, constant, independence, symmetry, replicates, text)
 
 
 def _best_per_penalty(evaluations: Sequence[Evaluation], values: Array) -> dict[Any, int]:
@@ -168,7 +194,7 @@ def _criterion_test(
     pairs = [(each.widths, each.residuals) for each in candidates]
     if rules.symmetry_rule == "bootstrap":
         reference = [is_symmetric(each.symmetry_penalty) for each in candidates].index(True)
-        return bootstrap_test(criterion, pairs, reference, random_state=rng), None
+        return bootstrap_test(criterion, pairs, reference, n_bootstraps=rules.n_permutations, random_state=rng), None
     count, n = rules.n_replicates, len(pairs[0][0])
     if rules.replicates == "splits":
         again = [[each.value(rules.criterion) for each in replicate(candidates, seed)] for seed in range(count)]

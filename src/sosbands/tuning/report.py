@@ -23,10 +23,10 @@ class TuningReport:
         whose coarse solve missed its tolerance).
     criterion : str
     independence : TestResult or None
-        Do residuals depend on the widths at all? None if the lengthscale was given.
+        Do sizes of residuals depend on the features (or on held-out widths, by the rule in use)? None if the
+        lengthscale was given, no test was asked for, or there are too few residuals.
     symmetry : TestResult or None
-        Is there a reason for asymmetric bands? None if the penalty was given, no test was asked for, or bands of
-        constant width were chosen.
+        Is there a reason for asymmetric bands? None if the penalty was given or no test was asked for.
     replicates : ndarray of shape (n_penalties, n_replicates) or None
         Replicates of the criterion for the Kruskal-Wallis rule.
     lengthscale, symmetry_penalty

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from sosbands.tuning.criterion import CRITERIA
 
@@ -34,7 +36,7 @@ class Rules:
         over all candidates, or at the best one as if it had not been searched for. The last two reject too often, as
         every residual has a part in the widths of the others; see docs/tuning.md.
     n_permutations : int
-        Of the independence test.
+        Of the independence test and of the bootstrap; at least ``1/level - 1``.
     replicates : {"bootstrap", "splits"}
         What the Kruskal-Wallis test compares: the criterion on resampled pairs of the one split, or on other splits.
     n_replicates : int
@@ -73,14 +75,20 @@ class Rules:
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r}: expected one of {list(allowed)}")
-        if not 0 < self.level < 1:
+        level: Any = self.level
+        if not isinstance(level, Real) or not 0 < float(level) < 1:
             raise ValueError(f"level={self.level!r}: expected a number in (0, 1)")
-        for name, least in (("n_permutations", 1), ("n_replicates", 1), ("restarts", 0)):
+        for name, least in (("n_permutations", 1), ("n_replicates", 1), ("restarts", 0), ("seed", 0)):
             value = getattr(self, name)
             if name == "restarts" and value is None:
                 continue
             if not isinstance(value, Integral) or value < least:
                 raise ValueError(f"{name}={value!r}: expected an int >= {least}")
+        if self.level * (self.n_permutations + 1) < 1:
+            raise ValueError(
+                f"n_permutations={self.n_permutations}: expected at least {np.ceil(1 / self.level) - 1:.0f} for a test "
+                f"at level {self.level:g}, as p-values are no smaller than 1/(1 + n_permutations)"
+            )
 
     @property
     def n_climbs(self) -> int:

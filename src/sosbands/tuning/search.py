@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from numbers import Integral
 from time import perf_counter
 from typing import Any
 
@@ -32,7 +33,7 @@ from sosbands.tuning.report import TuningReport
 from sosbands.tuning.rules import Rules
 
 MIN_ROWS = 4  # of fewer no test can say anything
-SEARCH_ROWS = 1000  # of more rows a random sample is searched on; the tests have limits of their own
+SEARCH_ROWS = 1000  # of more rows a random sample is tested and searched on
 
 
 def tune(
@@ -61,7 +62,8 @@ def tune(
     points : array-like of shape (n, d)
         What the kernel sees; the kernel matrix (n, n) if it is precomputed.
     residuals : array-like of shape (n,)
-        Of the point model on the learning rows. Of more than 1000 rows a random sample is searched on.
+        Of the point model on the learning rows. Of more than 1000 rows a random sample is tested and
+        searched on.
     kernel : str or kernel object
         A kernel object, a function and "precomputed" have no lengthscale to search for.
     lengthscale, symmetry_penalty
@@ -95,17 +97,19 @@ def tune(
     points, r = _read_data(points, residuals)
     units = penalty_units(points, r, kernel, normalize) if r.any() else False
     points, r = _sample(points, r, kernel, rng)
+    if isinstance(units, PenaltyScale):
+        units = replace(units, n=len(r))  # the penalty is a sum over rows: a sample of them weighs as much as all
     options = {"kernel": kernel, "symmetry_kind": symmetry_kind, "normalize": units, **penalties}
     data = TuningData(points, r, _folds(len(r), cv, rng), options)
     named = isinstance(kernel, str) and kernel != "precomputed"
     searched = is_auto("lengthscale", lengthscale, also="median") and named
     grid = candidate_penalties(symmetry_penalty, lengthscale)
-    question = Question(data, rules, searched, grid)
-    search = _Search(data, rules.criterion, n_jobs, verbose)
+    lengthscales = candidate_lengthscales(points, kernel, lengthscale, data.folds[0])
+    question = Question(data, rules, searched, grid, None if searched else lengthscales[0])
+    search = _Search(data, rules.criterion, n_jobs, verbose, rules.seed)
     if not r.any() or len(r) < MIN_ROWS:
-        decision, interrupted = constant_bands(question, None), False
+        decision, interrupted = constant_bands(question, None, None), False
     else:
-        lengthscales = candidate_lengthscales(points, kernel, lengthscale, data.folds[0])
         decision, interrupted = _run(question, search, lengthscales)
     search.say(decision.sentence)
     return TuningReport(
@@ -129,20 +133,22 @@ def _run(question: Question, search: _Search, lengthscales: Sequence[Any]) -> tu
     complete = question.rules.complete
     independence = symmetry = None
     try:
-        independence = early_independence(question)
-        constant = independence is not None and not question.significant(independence)
+        independence, symmetry = early_independence(question), early_symmetry(question)
+        constant = question.is_constant(independence, symmetry)
         if constant and not complete:
-            return constant_bands(question, independence), False
-        symmetry = None if constant else early_symmetry(question)
+            return constant_bands(question, independence, symmetry), False
+        if independence is not None and not question.significant(independence):
+            lengthscales = [*lengthscales, np.inf]  # skewed noise may still be the same everywhere
+        symmetric_only = symmetry is not None and not question.significant(symmetry)
         open_penalties = question.penalties
-        if symmetry is not None and not question.significant(symmetry) and not complete:
+        if symmetric_only and not complete:
             open_penalties = tuple(penalty for penalty in question.penalties if is_symmetric(penalty))
         if question.is_lean:
             search.lean_grid(lengthscales, open_penalties)
         else:
             search.grid(lengthscales, open_penalties)
         if question.lengthscale and not constant:
-            search.refine(question.rules.mode, question.rules.n_climbs, also_limit=symmetry is None)
+            search.refine(question.rules, symmetric_only=symmetric_only, also_limit=symmetry is None)
         return decide(question, search.evaluations, independence, symmetry, search.again), False
     except KeyboardInterrupt:
         if not search.evaluations:
@@ -171,7 +177,9 @@ def _sample(points: AnyArray, r: Array, kernel: Any, rng: np.random.RandomState)
     return points[rows], r[rows]
 
 
-def _folds(n: int, cv: int, rng: np.random.RandomState) -> tuple[AnyArray, ...]:
+def _folds(n: int, cv: Any, rng: np.random.RandomState) -> tuple[AnyArray, ...]:
+    if not isinstance(cv, Integral) or cv < 2:
+        raise ValueError(f"cv={cv!r}: expected an int >= 2")
     if n < MIN_ROWS:
         return (np.arange(n),)
     return tuple(held for _, held in KFold(min(cv, n), shuffle=True, random_state=rng).split(np.zeros(n)))
@@ -180,8 +188,10 @@ def _folds(n: int, cv: int, rng: np.random.RandomState) -> tuple[AnyArray, ...]:
 class _Search:
     """Evaluates candidates and remembers them."""
 
-    def __init__(self, data: TuningData, criterion: str, n_jobs: int | None, verbose: int) -> None:
-        self.data, self.criterion, self.verbose = data, criterion, verbose
+    def __init__(
+        self, data: TuningData, criterion: str, n_jobs: int | None = None, verbose: int = 0, seed: int = 0
+    ) -> None:
+        self.data, self.criterion, self.verbose, self.seed = data, criterion, verbose, seed
         self.n_jobs, self.parallel = n_jobs, Parallel(n_jobs=n_jobs)
         self.evaluations: list[Evaluation] = []
 
@@ -252,26 +262,28 @@ class _Search:
             best = [self.best(here).lengthscale for here in at_ends]
             self.grid([ell for k, ell in enumerate(best) if k == 0 or ell is not best[0]], between)
 
-    def refine(self, mode: str, restarts: int, *, also_limit: bool) -> None:
+    def refine(self, rules: Rules, *, symmetric_only: bool, also_limit: bool) -> None:
         """Local search at the best penalty, and at the symmetric limit where a test may yet choose it instead."""
+        mode, restarts = rules.mode, rules.n_climbs
         if not restarts:
             return
-        best = self.best(self.evaluations)
         limit = [each for each in self.evaluations if is_symmetric(each.symmetry_penalty)]
+        best = self.best(limit if symmetric_only else self.evaluations)
         self._climbs(best.symmetry_penalty, mode, restarts)
         if also_limit and limit and not is_symmetric(best.symmetry_penalty):
             self._climbs(limit[0].symmetry_penalty, mode, restarts)
 
     def again(self, chosen: Sequence[Evaluation], seed: int) -> list[Evaluation]:
         """The same candidates on another split."""
-        rng = np.random.RandomState(seed + 1)
+        rng = np.random.RandomState(np.random.default_rng([self.seed, 2, seed]).integers(2**31))
         other = replace(self.data, folds=_folds(len(self.data.r), len(self.data.folds), rng))
-        search = _Search(other, self.criterion, self.n_jobs, 0)
+        search = _Search(other, self.criterion, self.n_jobs, 0, self.seed)
         return [search.evaluate([each.lengthscale], [each.symmetry_penalty])[0] for each in chosen]
 
     def _climbs(self, penalty: Any, mode: str, restarts: int) -> None:
         """Local searches at one penalty from its best lengthscales on the grid."""
         here = [each for each in self.evaluations if each.symmetry_penalty == penalty]
+        here = [each for each in here if isinstance(each.lengthscale, float) and np.isfinite(each.lengthscale)]
         here.sort(key=lambda each: -each.value(self.criterion))
         for start in here[:restarts]:
             self._climb(start, mode)
