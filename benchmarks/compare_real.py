@@ -35,10 +35,10 @@ PAPER = {
 
 def run(name: str, repetitions: int, jobs: int) -> ComparisonResult:
     data = load_real(name)
-    outliers = {"outlier_fraction": data.outlier_fraction}
     methods = {"sos": SoSBandRegressor(), **{short: make_method(short) for short in METHODS}}
     if data.outlier_fraction:
-        methods["sos-trimmed"] = SoSBandRegressor(**outliers)
+        methods["sos-trimmed"] = SoSBandRegressor(outlier_fraction=data.outlier_fraction)
+    methods["sos-out-of-fold"] = SoSBandRegressor(residuals="out-of-fold")
     size = data.n_learning + data.n_calibration + data.n_test
     rows = np.sort(np.random.default_rng(0).permutation(len(data.y))[:size])
     return compare(

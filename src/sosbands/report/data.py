@@ -1,0 +1,164 @@
+"""What the page shows, as frozen arrays: computed once by `explore`, written by `render`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sosbands._types import Array, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """What lies along the horizontal axis: one feature with the others at their medians, or the prediction.
+
+    Attributes
+    ----------
+    name : str
+    is_prediction : bool
+        The rows lie at their predictions; there is no curve, and the arrays are empty.
+    grid : ndarray of shape (g,)
+        Values of the feature.
+    prediction : ndarray of shape (g,)
+        Of the point model.
+    """
+
+    name: str
+    is_prediction: bool
+    grid: Array
+    prediction: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some of the rows that were given, in random order.
+
+    Attributes
+    ----------
+    numbers : ndarray of int
+        Their positions in X.
+    y, prediction : ndarray of shape (n,)
+    positions : tuple of ndarray of shape (n,)
+        Where they lie along each axis.
+    """
+
+    numbers: IntArray
+    y: Array
+    prediction: Array
+    positions: tuple[Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The bands of one symmetry penalty.
+
+    Attributes
+    ----------
+    symmetry_penalty : float
+    criterion : float or None
+        Of the tuning, by cross-validation on the learning rows; the larger the better. None if nothing can be told.
+    certificate : dict
+        Of the solve: status, dual_value, primal_value, gap, ... as `SoSBandRegressor.certificate_`.
+    squares : pair of int
+        Numbers of squares below and above.
+    active_lower, active_upper : ndarray of int
+        Rows of X that shape each band.
+    difference : float
+        Mean absolute difference of the two band functions at the learning points.
+    lower_scores, upper_scores : ndarray of shape (m,)
+        Distances of the calibration rows outside each end.
+    test : pair of ndarray of shape (n_test,)
+        Band functions below and above at the test rows.
+    curves : tuple of pairs of ndarray
+        The same along each axis; empty arrays for the prediction.
+    """
+
+    symmetry_penalty: float
+    criterion: float | None
+    certificate: dict[str, Any]
+    squares: tuple[int, int]
+    active_lower: IntArray
+    active_upper: IntArray
+    difference: float
+    lower_scores: Array
+    upper_scores: Array
+    test: tuple[Array, Array]
+    curves: tuple[tuple[Array, Array], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class BandPath:
+    """The bands of one lengthscale for growing symmetry penalties.
+
+    Attributes
+    ----------
+    name : str
+        The lengthscale in words.
+    chosen : int or None
+        The step that `SoSBandRegressor` takes; None on a path that is shown for comparison only.
+    steps : tuple of Step
+    test_support : ndarray of shape (n_test,)
+        How much the learning rows say about the test rows; the same for all penalties.
+    curve_support : tuple of ndarray
+        The same along each axis.
+    """
+
+    name: str
+    chosen: int | None
+    steps: tuple[Step, ...]
+    test_support: Array
+    curve_support: tuple[Array, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Exploration:
+    """Everything on the page.
+
+    Attributes
+    ----------
+    title, target_name : str
+    confidence_level : float
+        Shown first; the page offers others.
+    calibration : {"symmetric", "asymmetric"}
+        One quantile for both ends, or one for each.
+    sentence : str
+        The decision about lengthscale and symmetry penalty, in words.
+    is_tuned : bool
+        The data chose the symmetry penalty; otherwise it was given.
+    criterion : str
+        Its name.
+    model_name : str
+        Class of the point model.
+    n_given, n_learning, n_calibration : int
+        Rows given, learnt from and calibrated on; `learning` and `calibration_rows` may be samples of these.
+    n_test_drawn : int
+        How many of the test rows are drawn, the first ones; all of them are counted.
+    axes : tuple of Axis
+    learning, calibration_rows, test : Rows
+    paths : tuple of BandPath
+        That of the lengthscale in use first.
+    notes : tuple of str
+        What was left out, in words.
+    """
+
+    title: str
+    target_name: str
+    confidence_level: float
+    calibration: str
+    sentence: str
+    is_tuned: bool
+    criterion: str
+    model_name: str
+    n_given: int
+    n_learning: int
+    n_calibration: int
+    n_test_drawn: int
+    axes: tuple[Axis, ...]
+    learning: Rows
+    calibration_rows: Rows
+    test: Rows
+    paths: tuple[BandPath, ...]
+    notes: tuple[str, ...]

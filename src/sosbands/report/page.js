@@ -1,0 +1,286 @@
+// From sliders to numbers, words and pictures.
+
+(function run() {
+  const data = JSON.parse(at("data").textContent);
+  const reduced = window.matchMedia("(prefers-reduced-motion: reduce)");
+  const start = data.paths[0].chosen;
+  const state = {
+    path: 0, step: start, level: data.level, axis: 0, at: 0,
+    show: { learning: true, calibration: true, test: true, shaping: true },
+  };
+  const cache = {};  // of the ranges, by path, axis and level
+  let drawn = null, frame = 0, player = 0, speaking = 0, picture = null;
+
+  window.addEventListener("error", (event) => {
+    at("failure").hidden = false;
+    at("failure").textContent = "This page has failed: " + event.message;
+  });
+
+  // Everything that pictures and words show, from the state.
+  function view() {
+    const path = data.paths[state.path], step = path.steps[state.step], level = data.levels[state.level];
+    const place = placeOf(data, path, state.axis), q = quantiles(step.scores, level);
+    const key = [state.path, state.axis, state.level].join();
+    cache[key] = cache[key] || rangesOf(data, path, place, state.axis, level);
+    const testEnds = intervals(data.test.center, step.test[0], step.test[1], q);
+    return {
+      data, path, step, level, place, q, testEnds, axisNumber: state.axis, stepNumber: state.step,
+      at: state.at, show: state.show, ranges: cache[key],
+      ends: intervals(place.center, ...place.bands(step), q),
+      found: coverageOf(data.test.y, testEnds),
+      chance: chanceOf(step, level),
+      widths: path.steps.map((each) => widthOf(each, level)),
+      groups: groupsAlong(place.testX),
+    };
+  }
+
+  // What is promised: of the whole interval, or of each end.
+  function chanceOf(step, level) {
+    const m = step.scores[0].length, one = step.scores.length === 1;
+    const k = conformalRank(m, one ? level : 1 - (1 - level) * 0.5);
+    if (k > m) return {};
+    const range = chanceRange(k, m, data.test.y.length);
+    return one ? { both: range } : { lower: range, upper: range };
+  }
+
+  function widthOf(step, level) {
+    const ends = intervals(data.test.center, step.test[0], step.test[1], quantiles(step.scores, level));
+    return meanOf(ends.map(([lower, upper]) => upper - lower));
+  }
+
+  function update() {
+    const v = view();
+    showControls(v);
+    showReadout(v);
+    showWords(v);
+    drawReach(v);
+    drawLocal(v);
+    drawCoverage(v);
+    at("criterion").toggleAttribute("hidden", v.step.criterion === null);  // SVG has no property for it
+    if (v.step.criterion !== null) drawCriterion(v);
+    drawWidth(v);
+    moveBands(v);
+    clearTimeout(speaking);
+    speaking = setTimeout(() => say("status", summaryWords(v)), 300);
+  }
+
+  // The ends slide from where they are to where they belong, unless less motion is wanted.
+  function moveBands(v) {
+    const key = [state.path, state.axis].join(), from = drawn && drawn.key === key ? drawn.ends : null;
+    const same = ([a, b], [c, d]) => (a === c && b === d) || !isFinite(b - a) || !isFinite(d - c);
+    cancelAnimationFrame(frame);
+    if (!from || reduced.matches || v.ends.every((end, i) => same(end, from[i]))) {
+      settle(v, key);
+      return;
+    }
+    const begin = performance.now();
+    const tick = (now) => {
+      const t = Math.min(1, Math.max(0, (now - begin) / 220)), s = t * t * (3 - 2 * t);
+      if (t >= 1) {
+        settle({ ...v, at: state.at }, key);
+        return;
+      }
+      const ends = v.ends.map((end, i) => end.map((value, k) => from[i][k] + s * (value - from[i][k])));
+      drawn = { key, ends };
+      picture = drawBands({ ...v, at: state.at }, ends);
+      frame = requestAnimationFrame(tick);
+    };
+    frame = requestAnimationFrame(tick);
+  }
+
+  function settle(v, key) {
+    drawn = { key, ends: v.ends };
+    picture = drawBands(v, v.ends);
+  }
+
+  function say(id, words) {
+    if (at(id).textContent !== words) at(id).textContent = words;  // what has not changed is not read out again
+  }
+
+  function showControls(v) {
+    at("axis").value = state.axis;
+    at("path").value = state.path;
+    at("penalty").max = v.path.steps.length - 1;
+    at("penalty").value = state.step;
+    at("penalty").setAttribute("aria-valuetext", `${penaltyWords(v.step)}: ${sidesWords(v)}`);
+    say("penalty-value", penaltyWords(v.step));
+    at("level").value = state.level;
+    at("level").setAttribute("aria-valuetext", levelWords(v.level));
+    say("level-value", levelWords(v.level));
+    at("inspect").value = spotOf(v, state.at);
+    at("choice").disabled = state.path === 0 && state.step === start;
+  }
+
+  function showReadout(v) {
+    const i = state.at, { axis, order } = v.place, row = axis.prediction ? order[i] : null;
+    const exact = (value) => within(value, v.ranges.y, 5);
+    say("read-x-name", row === null ? axis.name : `${data.target} of row ${data.test.number[row]}`);
+    say("read-x", row === null ? within(v.place.x[i], v.ranges.x) : exact(data.test.y[row]));
+    say("read-center", exact(v.place.center[i]));
+    say("read-lower", exact(v.ends[i][0]));
+    say("read-upper", exact(v.ends[i][1]));
+    say("read-support", v.place.support[i].toFixed(2));
+    const [name, x, center, lower, upper, support] = ["x-name", "x", "center", "lower", "upper", "support"]
+      .map((part) => at(`read-${part}`).textContent);
+    at("inspect").setAttribute("aria-valuetext",
+      `${name} ${x}: prediction ${center}, interval ${lower} to ${upper}, support ${support}`);
+  }
+
+  function showWords(v) {
+    say("criterion-words", criterionWords(v));
+    say("level-words", quantileWords(v));
+    say("coverage-value", percent(v.found.both.value, 1));
+    say("coverage-words", coverageWords(v));
+    say("width-value", widthValue(v));
+    say("width-words", widthWords(v));
+    say("local-words", localWords(v));
+    say("bands-words", `${summaryWords(v)} Drawn along ${v.place.axis.name}.`);
+    say("chart-caption", captionWords(v));
+    say("certificate", certificateWords(v.step));
+    const facts = certificateFacts(v.step).flatMap(([name, value]) => [element("dt", name), element("dd", value)]);
+    at("facts").replaceChildren(...facts);
+  }
+
+  function showConstants() {
+    say("decision", data.sentence);
+    say("decision-numbers", settingWords(data, data.paths[0].steps[start]));
+    say("promise", promiseWords(data));
+    at("footer").replaceChildren(...footerWords(data).map((note) => element("p", note)));
+    const last = data.paths[0].steps[data.paths[0].steps.length - 1];
+    if (last.penalty !== null) say("most", penaltyWords(last));
+    if (!data.tuned) {
+      say("choice", "As given");
+      say("decision-title", "What was given");
+    }
+  }
+
+  function element(tag, text) {
+    const made = document.createElement(tag);
+    made.textContent = text;
+    return made;
+  }
+
+  function fillChoices() {
+    const fill = (id, names) => {
+      at(id).replaceChildren(...names.map((name, i) => Object.assign(element("option", name), { value: i })));
+      at(`${id}-label`).hidden = names.length < 2;
+    };
+    fill("axis", data.axes.map((axis) => (axis.prediction ? "prediction (test rows in order)" : axis.name)));
+    fill("path", data.paths.map((path) => path.name + (path.chosen === null ? " (for comparison)" : "")));
+    at("level").max = data.levels.length - 1;
+  }
+
+  function fillLegend() {
+    at("legend").replaceChildren(...legendItems(data).map(([name, words, icon]) => {
+      const item = document.createElement("li"), holder = document.createElement(name ? "label" : "span");
+      if (name) {
+        const box = document.createElement("input");
+        Object.assign(box, { type: "checkbox", checked: true, id: `show-${name}` });
+        box.addEventListener("change", () => { state.show[name] = box.checked; update(); });
+        holder.append(box);
+      }
+      holder.append(icon, element("span", words));
+      item.append(holder);
+      return item;
+    }));
+  }
+
+  function change(changes, remember = true) {
+    Object.assign(state, changes);
+    const path = data.paths[state.path], size = placeOf(data, path, state.axis).x.length;
+    if ("axis" in changes) state.at = Math.floor((size - 1) / 2);
+    state.step = Math.max(0, Math.min(path.steps.length - 1, state.step));
+    state.at = Math.max(0, Math.min(size - 1, state.at));
+    update();
+    if (remember) history.replaceState(null, "", "#" + address());
+  }
+
+  function address() {
+    const { penalty } = data.paths[state.path].steps[state.step];
+    const parts = [`penalty=${penalty === null ? "inf" : penalty}`, `level=${data.levels[state.level]}`];
+    if (data.axes.length > 1) parts.push(`axis=${state.axis}`);
+    if (data.paths.length > 1) parts.push(`path=${state.path}`);
+    return parts.join("&");
+  }
+
+  // What stands after # in the address, penalty=10&level=0.9&axis=1&path=0: the nearest that there is.
+  function readAddress() {
+    const words = new URLSearchParams(location.hash.slice(1)), changes = {};
+    for (const [name, list] of [["axis", data.axes], ["path", data.paths]]) {
+      if (words.has(name) && list[words.get(name)]) changes[name] = Number(words.get(name));
+    }
+    const penalties = data.paths[changes.path || 0].steps.map((step) => step.penalty ?? Number.MAX_VALUE);
+    const wanted = words.get("penalty") === "inf" ? Number.MAX_VALUE : Number(words.get("penalty"));
+    if (words.has("penalty") && wanted >= 0) changes.step = nearestTo(penalties, wanted);
+    if (Number(words.get("level")) > 0) changes.level = nearestTo(data.levels, Number(words.get("level")));
+    return changes;
+  }
+
+  function nearestTo(values, value) {
+    return values.reduce((best, each, i) => (Math.abs(each - value) < Math.abs(values[best] - value) ? i : best), 0);
+  }
+
+  // Where a place lies along the axis, in thousandths.
+  function spotOf(v, i) {
+    return Math.round(1000 * (v.place.x[i] - v.ranges.x[0]) / (v.ranges.x[1] - v.ranges.x[0]));
+  }
+
+  // A single step, by an arrow key, is one place; anything else is the place nearest to the thumb.
+  function inspect() {
+    const v = view(), spot = Number(at("inspect").value), moved = spot - spotOf(v, state.at);
+    const x = v.ranges.x[0] + spot / 1000 * (v.ranges.x[1] - v.ranges.x[0]);
+    change({ at: Math.abs(moved) === 1 ? state.at + moved : nearestTo(v.place.x, x) }, false);
+  }
+
+  function point(event) {
+    if (!picture) return;
+    const x = picture.x(event.clientX - at("bands").getBoundingClientRect().left);
+    const nearest = nearestTo(view().place.x, x);
+    if (nearest !== state.at) change({ at: nearest }, false);
+  }
+
+  function play() {
+    if (player) {
+      stop();
+      return;
+    }
+    say("play", "Stop");
+    change({ step: 0 });
+    player = setInterval(() => {
+      if (state.step + 1 < data.paths[state.path].steps.length) change({ step: state.step + 1 });
+      else stop();
+    }, 800);
+  }
+
+  function stop() {
+    clearInterval(player);
+    player = 0;
+    say("play", "Play the slide");
+  }
+
+  function redraw() {
+    drawn = null;
+    update();
+  }
+
+  function listen() {
+    at("penalty").addEventListener("input", () => { stop(); change({ step: Number(at("penalty").value) }); });
+    at("level").addEventListener("input", () => change({ level: Number(at("level").value) }));
+    at("axis").addEventListener("change", () => change({ axis: Number(at("axis").value) }));
+    at("path").addEventListener("change", () => change({ path: Number(at("path").value) }));
+    at("inspect").addEventListener("input", inspect);
+    at("play").addEventListener("click", play);
+    at("choice").addEventListener("click", () => { stop(); change({ path: 0, step: start }); });
+    at("bands").addEventListener("pointermove", point);
+    at("bands").addEventListener("pointerdown", point);
+    window.addEventListener("hashchange", () => change(readAddress(), false));
+    window.matchMedia("print").addEventListener("change", redraw);
+    new ResizeObserver(redraw).observe(document.querySelector("main"));
+  }
+
+  fillChoices();
+  fillLegend();
+  showConstants();
+  change({ axis: 0, ...readAddress() }, false);
+  listen();
+}());

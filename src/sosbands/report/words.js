@@ -1,0 +1,142 @@
+// What the page says. Each function takes the view `v` that page.js computes, or the data.
+
+const CRITERIA = {
+  "interval-score": "the interval score (width, plus what misses cost), its sign turned,",
+  hsic: "HSIC of widths and residuals",
+  dcor: "the distance correlation of widths and residuals",
+};
+
+function penaltyWords(step) {
+  return number(step.penalty === null ? Infinity : step.penalty);
+}
+
+function levelWords(level) {
+  return number(100 * level, 6) + "\u00a0%";
+}
+
+function sidesWords(v) {
+  const most = v.path.steps[0].difference;
+  if (v.step.penalty === null) return "One band shared by both sides";
+  if (v.step.penalty === 0) return "Two independent bands";
+  if (!(most > 0)) return "Both bands alike";
+  return `The two bands differ by ${percent(v.step.difference / most)} of what they do at 0`;
+}
+
+function criterionWords(v) {
+  const value = v.step.criterion;
+  return `${sidesWords(v)}.` + (value === null ? "" : ` Criterion ${number(value)}, the higher the better.`);
+}
+
+function summaryWords(v) {
+  const { value, range, n } = v.found.both;
+  return `Symmetry penalty ${penaltyWords(v.step)}, level ${levelWords(v.level)}: ${percent(value, 1)} of ${n} test `
+    + `rows inside (${percent(range[0])} to ${percent(range[1])}), mean width ${number(v.widths[v.stepNumber].mean)}.`;
+}
+
+function coverageWords(v) {
+  const { range, n } = v.found.both;
+  const chance = Object.keys(v.chance).length
+    ? "; grey: where it lies 95\u00a0% of the time if the promise holds, as calibration rows vary too" : "";
+  return `${n} test rows. Lines: 95\u00a0% sampling error (${percent(range[0])} to ${percent(range[1])})${chance}; `
+    + "dashed: the level, and half of the misses for each end.";
+}
+
+function localWords(v) {
+  const n = v.data.test.y.length, count = v.groups.length;
+  return `${count === 1 ? "All" : count + " groups of the"} ${n} test rows, ordered along this axis: share above the `
+    + "lower end (\u25bc) and below the upper end (\u25b2), with 95\u00a0% sampling error. "
+    + "Dashed: half of the misses for each.";
+}
+
+function widthValue(v) {
+  const { mean, error } = v.widths[v.stepNumber];
+  return number(mean) + (error > 1e-6 * mean ? ` \u00b1 ${number(error, 2)}` : "");
+}
+
+function widthWords(v) {
+  if (!isFinite(v.widths[v.stepNumber].mean)) return "Infinite intervals cover everything.";
+  const center = v.data.test.center;
+  const below = meanOf(v.testEnds.map(([lower], i) => center[i] - lower)).mean;
+  const above = meanOf(v.testEnds.map(([, upper], i) => upper - center[i])).mean;
+  return `Test rows: ${number(below, 3)} below and ${number(above, 3)} above the prediction; `
+    + `\u00b1 is the 95\u00a0% sampling error.${emptyWords(v)} The curve: mean width at each penalty.`;
+}
+
+// Calibration may narrow a band by more than its width.
+function emptyWords(v) {
+  const count = v.testEnds.filter(([lower, upper]) => lower === upper).length;
+  return count ? ` ${count} of ${v.testEnds.length} intervals are empty: their midpoint stands for them.` : "";
+}
+
+function quantileWords(v) {
+  const m = v.step.scores[0].length, one = v.step.scores.length === 1;
+  const side = one ? v.level : 1 - (1 - v.level) * 0.5, k = conformalRank(m, side);
+  if (k > m) {
+    return `${levelWords(v.level)} needs at least ${rowsNeeded(side)} calibration rows and there are ${m}: `
+      + "the intervals are infinite.";
+  }
+  const move = (q) => (q < 0 ? `${number(-q)} taken off` : `${number(q)} added to`);
+  if (one) return `Calibration: ${move(v.q[0])} both ends (score ${k} of ${m} in order).`;
+  return `Calibration: ${move(v.q[0])} the lower and ${move(v.q[1])} the upper end (scores ${k} of ${m} in order).`;
+}
+
+function captionWords(v) {
+  const n = v.data.test.y.length;
+  if (v.place.axis.prediction) {
+    const part = n > MOST_BARS ? ` (about ${MOST_BARS} of ${n} drawn)` : "";
+    return `Each bar is the interval of a test row${part}, at its prediction. Pale grey bars: little data nearby.`;
+  }
+  if (v.data.axes.length === 1) return "";
+  return "Other features at their medians. The rows differ in those too, so this curve need not cover them.";
+}
+
+function gapWords(step) {
+  const gap = step.certificate.gap;
+  return gap === null ? INFINITY : Math.max(gap, 1e-16).toExponential(1).replace("-", MINUS);
+}
+
+function certificateWords(step) {
+  const { status } = step.certificate;
+  if (status !== "converged") {
+    return `Not certified to the tolerance asked for (${status}): the gap is ${gapWords(step)}.`;
+  }
+  return `The cost of these bands is within ${gapWords(step)} (relative) of the best possible: `
+    + "both bounds were computed for these data.";
+}
+
+// Names and values of what is known of the solve.
+function certificateFacts(step) {
+  const c = step.certificate, between = ([low, high]) => `${low} below, ${high} above`;
+  return [
+    ["status", c.status],
+    ["relative gap", gapWords(step)],
+    ["lowest cost", c.primal_value === null ? "unknown" : `${number(c.dual_value, 5)} to ${number(c.primal_value, 5)}`],
+    ["rows that shape", between(step.active.map((rows) => rows.length))],
+    ["squares", between(step.squares)],
+    ["kernel features", String(c.n_features)],
+    ["work", `${c.iterations} iterations, ${number(c.seconds, 2)} s`],
+  ];
+}
+
+function settingWords(data, step) {
+  return `In use: symmetry penalty ${penaltyWords(step)}, ${data.paths[0].name}. The curve above the slider: `
+    + `${CRITERIA[data.criterion] || data.criterion} on held-out learning rows, at the lengthscale shown.`;
+}
+
+function promiseWords(data) {
+  return "For each penalty: of new rows like the calibration rows at least the level falls inside, on average. "
+    + (data.calibration === "asymmetric" ? "Each end misses at most half of the rest. " : "")
+    + (data.tuned ? "The data\u2019s choice was made on learning rows, so the promise holds for it; it does not"
+      : "It does not hold")
+    + " for a penalty picked because its results here look best.";
+}
+
+function footerWords(data) {
+  const [given, learning, calibration, test] = data.counts;
+  return [
+    `${given} rows given: ${learning} learnt from, ${calibration} for calibration, ${test} for the test. `
+      + `Point model: ${data.model}.`,
+    ...data.notes,
+    "Written by sosbands; this file holds everything it shows and loads nothing.",
+  ];
+}

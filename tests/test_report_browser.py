@@ -1,0 +1,358 @@
+"""The page in a real browser: sliders, keyboard and pointer give the numbers that Python gives.
+
+Without Chromium these are skipped.
+"""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom, binomtest
+from sklearn.linear_model import LinearRegression
+
+from report_browser import CHROMIUM, NAMES, Browser, Page, as_number
+from sosbands import SoSBandRegressor
+from sosbands.conformal import conformal_quantile, conformal_rank
+from sosbands.report import explore, render
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"none of {', '.join(NAMES)} is installed")
+
+HOSTILE = "</script><script>window.harmed=1</script><img src=x onerror='window.harmed=2'>"
+TROUBLE = ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled", "Page.javascriptDialogOpening")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    running = Browser(tmp_path_factory.mktemp("profile"))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """Opens pages; when the test ends they must have been without trouble."""
+    opened = []
+
+    def open_page(data, address="", **options):
+        file = tmp_path / "page.html"
+        file.write_text(render(data), encoding="utf-8")
+        opened.append(Page(browser, file.as_uri() + address, **options))
+        return opened[-1]
+
+    yield open_page
+    for page in opened:
+        assert page.events(*TROUBLE) == []
+        requests = [event["request"]["url"] for event in page.events("Network.requestWillBeSent")]
+        assert requests
+        assert all(url.startswith("file:") for url in requests)
+        assert page.ask("document.getElementById('failure').hidden")
+        page.close()
+
+
+def line_data(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 1))
+    return X, 50 + np.sin(2 * X[:, 0]) + (1.1 + X[:, 0]) * rng.exponential(size=n)
+
+
+def quick(**settings):
+    return SoSBandRegressor(LinearRegression(), **{"lengthscale": 0.6, "symmetry_penalty": 20.0, **settings})
+
+
+def fitted_alike(data, X, y, estimator):
+    rows = np.setdiff1d(np.arange(len(y)), data.test.numbers)
+    return estimator.set_params(random_state=0).fit(X[rows], y[rows])
+
+
+@pytest.fixture(scope="module")
+def line():
+    X, y = line_data()
+    data = explore(X, y, estimator=quick(), target_name="yield", feature_names=["heat"])
+    return data, X, y
+
+
+@pytest.fixture(scope="module")
+def three():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 10, (120, 3))
+    y = X @ [1.0, -2.0, 0.5] + X[:, 0] * rng.exponential(size=120)
+    data = explore(X, y, estimator=quick(lengthscale=2.0), feature_names=["a", HOSTILE, "c"], title=HOSTILE)
+    return data, X, y
+
+
+def middle_ends(page):
+    return page.number("read-lower"), page.number("read-upper")
+
+
+def test_the_arithmetic_of_the_page_is_that_of_the_package(show, line):
+    page = show(line[0])
+    cases = [(m, level) for m in (1, 9, 45, 99, 199) for level in (0.5, 0.55, 0.8, 0.9, 0.95, 0.99)]
+    ranks = page.ask(f"{json.dumps(cases)}.map(([m, level]) => conformalRank(m, level))")
+    assert ranks == [conformal_rank(m, level) for m, level in cases]
+    assert page.ask("conformalRank(99, 0.55)") == 55  # 56 without the guard against rounding
+    scores = [-3.0, -1.0, 0.5, 2.0]
+    for level in (0.5, 0.8):
+        assert page.ask(f"conformalQuantile({scores}, {level})") == conformal_quantile(scores, level)
+    assert page.ask("conformalQuantile([1, 2], 0.9) === Infinity")
+    assert page.ask("[0.8, 0.9, 0.99].map(rowsNeeded)") == [4, 9, 99]
+    for hits, n in ((0, 10), (27, 30), (30, 30)):
+        expected = binomtest(hits, n).proportion_ci(method="wilson")
+        assert page.ask(f"wilson({hits}, {n})") == pytest.approx([expected.low, expected.high], abs=1e-6)
+    for k, m, n in ((91, 100, 60), (1, 1, 8), (45, 45, 400)):
+        expected = betabinom(n, k, m + 1 - k).ppf([0.025, 0.975]) / n
+        assert page.ask(f"chanceRange({k}, {m}, {n})") == pytest.approx(expected, abs=1e-12)
+    labels = page.ask("ticks(1e6, 1e6 + 1, 5).map(([, label]) => label)")
+    assert labels == ["1000000", "1000000.2", "1000000.4", "1000000.6", "1000000.8", "1000001"]
+    assert page.ask("ticks(-3e-7, 2e-7, 5)[0][1]") == "\u22123e\u22127"
+    assert page.ask("interval(5, 1, 2, [-4, -1])") == [7, 7]  # ends 8 and 6 cross: their midpoint
+    assert page.ask("groupsAlong([...Array(40).keys()].map((i) => (i < 25 ? 0 : i))).map((g) => g.length)") == [25, 15]
+
+
+@pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
+@pytest.mark.filterwarnings("ignore::sosbands.exceptions.CrossedIntervalsWarning")
+class TestSliders:
+    def test_the_page_opens_at_the_step_in_use(self, show, line):
+        data, X, y = line
+        page = show(data)
+        model = fitted_alike(data, X, y, quick())
+        (ends,) = model.predict_interval(data.axes[0].grid[120:121, None])
+        assert page.text("penalty-value") == "20"
+        assert page.text("level-value") == "90\u00a0%"
+        assert middle_ends(page) == pytest.approx(ends, abs=6e-4)
+        assert page.number("read-center") == pytest.approx(model.predict(data.axes[0].grid[120:121, None])[0], abs=6e-4)
+        assert page.text("read-x-name") == "heat"
+
+    @pytest.mark.parametrize(("keys", "penalty"), [(["Home"], 0.0), (["End"], np.inf), (["ArrowRight"] * 2, 100.0)])
+    def test_the_penalty_moves_the_band(self, show, line, keys, penalty):
+        data, X, y = line
+        page = show(data)
+        before, drawn = middle_ends(page), page.ask("document.querySelector('.end-upper').getAttribute('d')")
+        for key in keys:
+            page.press("penalty", key)
+        step = next(step for step in data.paths[0].steps if step.symmetry_penalty == penalty)
+        exact = fitted_alike(data, X, y, quick(symmetry_penalty=penalty, tol=1e-6))
+        rms = exact.residual_rms_
+        (ends,) = exact.predict_interval(data.axes[0].grid[120:121, None])
+        assert as_number(page.text("penalty-value")) == penalty
+        assert middle_ends(page) == pytest.approx(ends, abs=0.02 * rms)  # another solve of the same problem
+        scores = np.sort(np.maximum(step.lower_scores, step.upper_scores))
+        q = scores[int(np.ceil(0.9 * (len(scores) + 1) - 1e-9)) - 1]
+        center, below, above = data.axes[0].prediction[120], step.curves[0][0][120], step.curves[0][1][120]
+        assert middle_ends(page) == pytest.approx([center - below - q, center + above + q], abs=6e-4)
+        assert max(np.abs(np.subtract(middle_ends(page), before))) > 0.05
+        assert page.ask("document.querySelector('.end-upper').getAttribute('d')") != drawn
+        assert f"{len(step.active_lower)} below, {len(step.active_upper)} above" in page.text("facts")
+        assert page.text("facts").startswith("statusconvergedrelative gap")
+
+    @pytest.mark.parametrize(
+        ("key", "times", "level"), [("Home", 1, 0.5), ("ArrowLeft", 5, 0.85), ("ArrowUp", 7, 0.97)]
+    )
+    def test_the_level_changes_the_width(self, show, line, key, times, level):
+        data, X, y = line
+        page = show(data)
+        page.press("level", key, times)
+        model = fitted_alike(data, X, y, quick())
+        (ends,) = model.predict_interval(data.axes[0].grid[120:121, None], level)
+        assert middle_ends(page) == pytest.approx(ends, abs=6e-4)
+        row = model.evaluate(X[data.test.numbers], y[data.test.numbers], level)
+        assert page.number("width-value") == pytest.approx(row["mean_width"], rel=6e-4)
+        assert page.number("coverage-value") == pytest.approx(100 * row["coverage"], abs=0.051)
+        sides = page.ask("[...document.querySelectorAll('#coverage text')].map((t) => t.textContent)")[-4:]
+        assert sides[0] == "above lower end"
+        assert as_number(sides[1]) == pytest.approx(100 * row["coverage_lower"], abs=0.051)
+        assert as_number(sides[3]) == pytest.approx(100 * row["coverage_upper"], abs=0.051)
+        empty = f"{row['n_empty']:.0f} of {len(data.test)} intervals are empty"
+        assert (empty in page.text("width-words")) == (row["n_empty"] > 0)
+
+    def test_too_few_rows_are_said_and_drawn(self, show, line):
+        page = show(line[0], "#level=0.99")
+        assert page.text("level-words") == (
+            "99\u00a0% needs at least 99 calibration rows and there are 45: the intervals are infinite."
+        )
+        assert middle_ends(page) == (-np.inf, np.inf)
+        assert page.text("coverage-value") == "100.0\u00a0%"
+        assert page.text("width-value") == "\u221e"
+
+    def test_asymmetric_calibration(self, show, line):
+        _, X, y = line
+        estimator = quick(calibration="asymmetric")
+        data = explore(X, y, estimator=estimator)
+        page = show(data, "#level=0.8")
+        model = fitted_alike(data, X, y, estimator)
+        (ends,) = model.predict_interval(data.axes[0].grid[120:121, None], 0.8)
+        assert middle_ends(page) == pytest.approx(ends, abs=6e-4)
+        lower, upper = model.quantile(0.8)
+        assert f"{abs(lower):.4g}" in page.text("level-words")
+        assert f"{abs(upper):.4g}" in page.text("level-words")
+
+    def test_values_are_read_by_keyboard_and_by_pointer(self, show, line):
+        data = line[0]
+        page = show(data)
+        page.press("inspect", "ArrowRight", 3)
+        assert page.number("read-x") == pytest.approx(data.axes[0].grid[123], abs=1e-3)
+        assert "interval" in page.ask("document.getElementById('inspect').getAttribute('aria-valuetext')")
+        page.press("inspect", "End")
+        assert page.number("read-x") == pytest.approx(data.axes[0].grid[-1], abs=1e-3)
+        assert page.number("read-support") == pytest.approx(data.paths[0].curve_support[0][-1], abs=0.006)
+        box = page.ask(
+            "(() => { const b = document.getElementById('bands').getBoundingClientRect(); return [b.x, b.y]; })()"
+        )
+        before = page.text("read-x")
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", x=box[0] + 300, y=box[1] + 100)
+        page.until(f"document.getElementById('read-x').textContent !== {before!r}")
+        place = int(np.argmin(np.abs(data.axes[0].grid - page.number("read-x"))))
+        assert 0 < place < 120
+        assert page.number("read-center") == pytest.approx(data.axes[0].prediction[place], abs=6e-4)
+
+    def test_the_address_remembers(self, show, line):
+        page = show(line[0], "#penalty=inf&level=0.75")
+        assert (page.text("penalty-value"), page.text("level-value")) == ("\u221e", "75\u00a0%")
+        page.press("penalty", "ArrowLeft")
+        assert page.ask("location.hash") == "#penalty=1000&level=0.75"
+        page.ask("location.hash = 'penalty=7&level=nonsense'")
+        page.until("document.getElementById('penalty-value').textContent === '5'")
+
+
+class TestChoices:
+    def test_each_feature_has_its_curve(self, show, three):
+        data = three[0]
+        page = show(data)
+        assert page.ask("[...document.getElementById('axis').options].map((o) => o.textContent)") == [
+            "prediction (test rows in order)",
+            "a",
+            HOSTILE,
+            "c",
+        ]
+        step = data.paths[0].steps[data.paths[0].chosen]
+        scores = np.sort(np.maximum(step.lower_scores, step.upper_scores))
+        q = scores[int(np.ceil(0.9 * (len(scores) + 1) - 1e-9)) - 1]
+        for position in (1, 2, 3):
+            page.choose("axis", position)
+            axis, curve = data.axes[position], step.curves[position]
+            assert page.text("read-x-name") == axis.name
+            expected = axis.prediction[60] - curve[0][60] - q, axis.prediction[60] + curve[1][60] + q
+            assert middle_ends(page) == pytest.approx(expected, abs=6e-3)
+        page.choose("axis", 0)
+        order = np.argsort(data.test.prediction)
+        row = order[(len(order) - 1) // 2]
+        expected = data.test.prediction[row] - step.test[0][row] - q, data.test.prediction[row] + step.test[1][row] + q
+        assert middle_ends(page) == pytest.approx(expected, abs=6e-3)
+        assert page.text("read-x-name") == f"y of row {data.test.numbers[row]}"
+        page.press("inspect", "ArrowRight")
+        assert page.number("read-center") == pytest.approx(data.test.prediction[order[len(order) // 2]], abs=6e-3)
+
+    def test_hostile_names_are_inert(self, show, three):
+        page = show(three[0], "#axis=2")
+        assert page.ask("document.title") == HOSTILE
+        assert page.text("read-x-name") == HOSTILE
+        assert page.ask("typeof window.harmed") == "undefined"
+        assert page.ask("document.querySelectorAll('img').length") == 0
+        assert page.ask("document.scripts.length") == 2
+
+    def test_another_script_would_not_run(self, show, line):
+        page = show(line[0])
+        page.ask(
+            "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.harmed=1'}))"
+        )
+        assert page.ask("typeof window.harmed") == "undefined"
+        (blocked,) = page.events("Log.entryAdded")
+        assert "Content Security Policy" in blocked["entry"]["text"]
+        page.start = len(page.browser.events)  # this trouble was wanted
+        page.call("Page.reload")
+        page.until("document.readyState === 'complete'")
+
+    def test_marks_can_be_left_out_and_shaping_rows_are_marked(self, show, line):
+        data = line[0]
+        page = show(data)
+        count = "(document.querySelector('#bands .%s')?.getAttribute('d').match(/M/g) || []).length"
+        step = data.paths[0].steps[data.paths[0].chosen]
+        assert page.ask(count % "learning") == len(data.learning)
+        assert page.ask(count % "shapes-lower") == len(step.active_lower)
+        assert page.ask(count % "inside") + page.ask(count % "outside") == len(data.test)
+        page.ask("document.getElementById('show-learning').click()")
+        page.ask("document.getElementById('show-shaping').click()")
+        assert page.ask(count % "learning") == 0
+        assert page.ask(count % "shapes-lower") == 0
+
+    def test_places_without_data_are_grey(self, show):
+        X, y = line_data()
+        X = np.where(np.abs(X) < 0.4, X + 3, X)  # a gap
+        page = show(explore(X, y, estimator=quick(lengthscale=0.2)))
+        assert page.ask("document.querySelectorAll('#bands .nodata').length") >= 2
+        assert "no data nearby" in page.text("legend")
+
+    def test_the_slide_plays_and_the_way_back(self, show, line):
+        page = show(line[0])
+        assert page.ask("document.getElementById('choice').disabled")
+        page.ask("document.getElementById('play').click()")
+        assert page.text("penalty-value") == "0"
+        page.until("document.getElementById('penalty-value').textContent === '5'")
+        page.ask("document.getElementById('play').click()")
+        page.ask("document.getElementById('choice').click()")
+        assert page.text("penalty-value") == "20"
+
+    def test_motion_only_where_it_is_welcome(self, show, line):
+        path = "document.querySelector('.end-upper').getAttribute('d')"
+        slider = "const s = document.getElementById('penalty')"
+        jump = f"(() => {{ {slider}; s.value = 0; s.dispatchEvent(new Event('input')); return {path}; }})()"
+        calm, lively = show(line[0]), show(line[0], reduced_motion=False)
+        before = lively.ask(path)
+        assert calm.ask(jump) != before
+        assert lively.ask(jump) == before  # it sets off at the next frame
+        lively.until(f"{path} === {calm.ask(path)!r}")
+
+    def test_changes_are_read_out(self, show, line):
+        page = show(line[0])
+        page.press("penalty", "Home")
+        page.until("document.getElementById('status').textContent.startsWith('Symmetry penalty 0, level 90')")
+        assert page.ask("document.getElementById('status').getAttribute('aria-live')") == "polite"
+        assert page.ask("document.getElementById('penalty').getAttribute('aria-valuetext')").startswith("0: Two indep")
+        labelled = (
+            "[...document.querySelectorAll('input,select,button')].filter((e) => !e.labels?.length && !e.textContent)"
+        )
+        assert page.ask(f"{labelled}.length") == 0
+
+
+OVERLAPS = """(() => {
+  const found = [];
+  for (const svg of document.querySelectorAll('svg[id]')) {
+    const marks = [...svg.querySelectorAll(svg.id === 'coverage' ? 'text, .whisker' : 'text')];
+    const boxes = marks.map((t) => [t.textContent, t.getBoundingClientRect()]);
+    const frame = svg.getBoundingClientRect();
+    boxes.forEach(([a, p], i) => {
+      if (p.left < frame.left - 14 || p.right > frame.right + 14) found.push(['beyond ' + svg.id, a]);
+      boxes.slice(i + 1).forEach(([b, q]) => {
+        const apart = p.right <= q.left || q.right <= p.left || p.bottom <= q.top + 2 || q.bottom <= p.top + 2;
+        if (!apart) found.push([svg.id, a, b]);
+      });
+    });
+  }
+  return found;
+})()"""
+
+
+SETTLED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+
+
+@pytest.fixture(scope="module")
+def far():
+    X, y = line_data()
+    return explore(X, y + 1e6, estimator=quick(), target_name="a rather long name " * 5), X, y
+
+
+@pytest.mark.parametrize("name", ["line", "three", "far"])
+def test_everything_fits(show, request, name):
+    page = show(request.getfixturevalue(name)[0])
+    for width, height in ((1280, 900), (820, 1100), (390, 844), (320, 640)):
+        page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        page.until(f"window.innerWidth === {width}")
+        for address in ("axis=0&penalty=20&level=0.9", "axis=3&penalty=0&level=0.5", "penalty=inf&level=0.99"):
+            page.ask(f"location.hash = {address!r}")
+            assert page.ask(SETTLED)
+            assert page.ask("document.documentElement.scrollWidth") <= width
+            assert page.ask(OVERLAPS) == []
+            assert page.ask(
+                "[...document.querySelectorAll('.readout dd')].every((e) => e.scrollWidth <= e.clientWidth)"
+            )
+            slider = page.ask("document.getElementById('penalty').getBoundingClientRect().bottom")
+            assert width == 320 or slider < height  # chart and slider are seen together
