@@ -19,7 +19,7 @@ from sosbands.baselines import METHODS, make_method
 from sosbands.comparison import ComparisonResult, compare
 from sosbands.datasets import load_real
 
-OUTPUT = Path(__file__).parent / "output"
+OUTPUT = Path(__file__).parents[1] / "results" / "compare"
 # The paper's tables: median width and its standard deviation, mean coverage and its standard deviation.
 PAPER = {
     ("Diabetes", "sos"): ((190.23, 13.58), (0.899, 0.022)),
@@ -49,7 +49,7 @@ def run(name: str, repetitions: int, jobs: int) -> ComparisonResult:
         test_size=data.n_test,
         calibration_size=data.n_calibration,
         n_jobs=jobs,
-        store=OUTPUT / f"compare_{name.lower().replace(' ', '_')}.jsonl",
+        store=OUTPUT / f"{name.lower().replace(' ', '_')}.jsonl",
         verbose=1,
     )
 
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
-    OUTPUT.mkdir(exist_ok=True)
+    OUTPUT.mkdir(parents=True, exist_ok=True)
     for name in arguments.datasets:
         result = run(name, arguments.repetitions, arguments.jobs)
         print(f"\n{name}\n" + "\n".join(beside_the_paper(name, result)))

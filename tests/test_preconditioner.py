@@ -10,6 +10,7 @@ from sosbands.problems.conjugates import TraceFrobenius
 from sosbands.problems.preconditioner import (
     FULL_ROWS,
     MAX_RANK,
+    ROUGH_TRACE,
     ROWS_PER_FEATURE,
     TRACE_LEFT,
     newton_preconditioner,
@@ -82,11 +83,19 @@ def test_square_features(n, ell, d):
     np.testing.assert_allclose(remainder[pivots], 0.0, atol=1e-10)
     assert np.linalg.eigvalsh(remainder)[0] >= -1e-10 * n
     np.testing.assert_allclose(squares.gram, R @ R.T, atol=1e-12 * n)
-    limit = n if n <= FULL_ROWS else min(MAX_RANK, n // ROWS_PER_FEATURE)
     left = np.trace(remainder) / np.trace(K2)
-    assert len(R) <= limit
-    assert left <= TRACE_LEFT or len(R) == limit
-    assert (len(R) == limit) == (d == 8)
+    if n <= FULL_ROWS:
+        assert left <= TRACE_LEFT
+        assert (len(R) == n) == (d == 8)
+        return
+    least = min(MAX_RANK, n // ROWS_PER_FEATURE)
+    if d == 1:  # smooth: low rank
+        assert len(R) <= least
+        assert left <= TRACE_LEFT
+    else:  # rough: just as many as leave out a quarter of the trace
+        one_less = 1 - np.square(R[:-1]).sum() / np.trace(K2)
+        assert least < len(R) < FULL_ROWS
+        assert left <= ROUGH_TRACE < one_less
     assert square_features(term) is squares
 
 

@@ -20,6 +20,8 @@ from sosbands.problems.side import SideState, SideTerm
 
 FULL_ROWS = 400  # up to here all features are affordable, and rough kernels need them
 MAX_RANK = 250
+ROUGH_ROWS = 3200  # up to here rough kernels get as many features as FULL_ROWS
+ROUGH_TRACE = 0.25  # with more of the trace left out conjugate gradients take thousands of iterations
 ROWS_PER_FEATURE = 8  # more features than that cost more than the iterations they save
 TRACE_LEFT = 1e-6
 
@@ -57,10 +59,21 @@ def _learn(V: Array) -> SquareFeatures:
         diag,
         floor=len(diag) * float(np.finfo(float).eps * diag.max()),
         trace_left=TRACE_LEFT * float(diag.sum()),
-        max_rank=len(diag) if len(diag) <= FULL_ROWS else min(MAX_RANK, len(diag) // ROWS_PER_FEATURE),
+        max_rank=FULL_ROWS if len(diag) <= ROUGH_ROWS else MAX_RANK,
         block=32,
     )
+    keep = _enough(R, diag)
+    R, pivots = R[:keep], pivots[:keep]
     return SquareFeatures(R, pivots, R @ R.T)
+
+
+def _enough(R: Array, diag: Array) -> int:
+    """Number of features to use: all of few points, an eighth of many, more where the kernel is rough."""
+    if len(diag) <= FULL_ROWS:
+        return len(R)
+    left = diag.sum() - np.cumsum(np.einsum("ij,ij->i", R, R))
+    smooth = int(np.count_nonzero(left > ROUGH_TRACE * diag.sum())) + 1
+    return min(len(R), max(smooth, min(MAX_RANK, len(diag) // ROWS_PER_FEATURE)))
 
 
 def newton_preconditioner(
