@@ -83,7 +83,7 @@ def test_the_constructor_only_stores():
 
 
 def test_fit_leaves_parameters_alone(model):
-    assert model.get_params()["lengthscale"] == "auto"
+    assert model.get_params()["lengthscale"] == "median"
     assert not hasattr(model.estimator, "coef_")
     again = clone(model)
     assert repr(again) == repr(model)

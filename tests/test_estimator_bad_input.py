@@ -148,11 +148,11 @@ def test_every_parameter_is_in_the_table():
 
 @cache
 def fitted(calibration="symmetric", **options):
-    return SoSBandRegressor(LinearRegression(), calibration=calibration, **FAST, **options).fit(X, Y)
+    return SoSBandRegressor(LinearRegression(), calibration=calibration, **{**FAST, **options}).fit(X, Y)
 
 
 def new(**options):
-    return SoSBandRegressor(LinearRegression(), **FAST, **options)
+    return SoSBandRegressor(LinearRegression(), **{**FAST, **options})
 
 
 def learnt():
