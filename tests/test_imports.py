@@ -35,7 +35,7 @@ ALLOWED = {
     "bands": {"prepare", "scaling", "solution", "solvers"},
     "tuning": {"bands", "conformal", "kernels", "stats"},  # kernels: lengthscales are searched around the median
     "learning_data": {"point_models"},
-    "parameters": {"kernels", "scaling", "solvers"},
+    "parameters": {"kernels", "scaling", "solvers", "tuning"},
     "summary": {"conformal"},
     "persistence": set(),
     "split_regressor": {"conformal", "learning_data", "persistence"},

@@ -354,7 +354,8 @@ def test_jobs_backends_and_seeds():
     for other in others:
         assert rows_of(other) == rows_of(one)
         assert other.sentence == one.sentence
-        assert other.independence == one.independence
+        assert other.symmetry == one.symmetry
+    assert one.symmetry.name == "sign-flip"
     assert rows_of(tune(X, r, random_state=1, **options)) != rows_of(one)
 
 

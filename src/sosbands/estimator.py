@@ -116,7 +116,8 @@ class SoSBandRegressor(SplitRegressor):
         dual_value, primal_value, gap, violation, status, iterations, decompositions, seconds, n_features,
         trace_left_out.
     residual_rms_, mean_lower_, mean_upper_ : float
-        Root mean square of the residuals, and mean of each band over the learning rows before calibration.
+        Root mean square of the residuals of all learning rows, and mean of each band before calibration over those that
+        it was learnt from (without outliers).
     reads_numbers_ : bool
         Whether X must be a table of numbers, as no transformer of the user's makes one of it.
     learning_mean_, learning_scale_ : ndarray

@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 from sosbands.kernels import StationaryKernel, resolve_kernel
 from sosbands.scaling import read_penalties
 from sosbands.solvers import check_solver
+from sosbands.tuning.criterion import CRITERIA
+from sosbands.tuning.rules import SYMMETRY_TESTS
 
 RESIDUALS = ("auto", "in-sample", "out-of-fold")
-CRITERIA = ("interval-score", "hsic", "dcor")
-SYMMETRY_TESTS = ("auto", "kruskal-wallis", "sign-flip", "bootstrap", None)
 
 
 def check_parameters(model: Any) -> None:
@@ -24,7 +24,7 @@ def check_parameters(model: Any) -> None:
         check(name, value, is_number(value) and 0 < value < 1, "a number in (0, 1)")
     check_choice("calibration", model.calibration, ("symmetric", "asymmetric"))
     check_choice("residuals", model.residuals, RESIDUALS)
-    check_choice("criterion", model.criterion, CRITERIA)
+    check_choice("criterion", model.criterion, tuple(CRITERIA))
     check_choice("symmetry_test", model.symmetry_test, SYMMETRY_TESTS)
     check_choice("symmetry_kind", model.symmetry_kind, ("training", "operator"))
     check("normalize", model.normalize, isinstance(model.normalize, (bool, np.bool_)), "True or False")

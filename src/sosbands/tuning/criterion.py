@@ -47,9 +47,9 @@ def minus_log_interval_score(widths: Array, residuals: Array) -> float:
 
 
 CRITERIA: dict[str, Callable[[Array, Array], float]] = {
+    "interval-score": minus_log_interval_score,
     "hsic": hsic,
     "dcor": distance_correlation,
-    "interval-score": minus_log_interval_score,
 }
 # While searching, features and gap are coarse: the criterion is a noisy statistic of the bands.
 SEARCH_RANK = (160, 1e-3)  # most features, and the relative trace that fewer may leave out

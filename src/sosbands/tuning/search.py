@@ -54,8 +54,8 @@ def tune(
 ) -> TuningReport:
     """Choose lengthscale and symmetry penalty from the data.
 
-    Tests that need no search come first, and leave less to search: nothing if sizes of residuals do not depend on the
-    features, symmetric bands only if residuals show no skew.
+    Tests that need no search come first, and leave less to search: symmetric bands only if residuals show no skew, and
+    nothing if besides their sizes do not depend on the features.
 
     Parameters
     ----------
