@@ -251,24 +251,27 @@ class SoSBandRegressor(SplitRegressor):
         open_lengthscale = has_lengthscale and isinstance(self.lengthscale, str) and self.lengthscale == "auto"
         if not open_lengthscale and not isinstance(self.symmetry_penalty, str):
             return None
-        rules = Rules(
-            criterion=self.criterion,
-            symmetry_test=self.symmetry_test,
-            level=self.test_level,
-            n_permutations=max(199, int(np.ceil(10 / self.test_level)) - 1),
-            seed=int(rng.randint(2**31)),
-        )
         return tune(
             points,
             r,
             lengthscale=self.lengthscale,
             symmetry_penalty=self.symmetry_penalty,
-            rules=rules,
+            rules=self._rules(int(rng.randint(2**31))),
             cv=self.cv,
             n_jobs=self.n_jobs,
             random_state=rng,
             verbose=self.verbose,
             **options,
+        )
+
+    def _rules(self, seed: int) -> Rules:
+        """By which criterion and tests the tuner decides."""
+        return Rules(
+            criterion=self.criterion,
+            symmetry_test=self.symmetry_test,
+            level=self.test_level,
+            n_permutations=max(199, int(np.ceil(10 / self.test_level)) - 1),
+            seed=seed,
         )
 
     def support(self, X: Any) -> Array:

@@ -7,9 +7,11 @@ was continued in (``environment``). Infinite numbers are written as Python's JSO
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import sys
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +25,7 @@ from sosbands.exceptions import SosbandsError
 
 FORMAT = 1
 KIND = "sosbands comparison"
+GZIP = b"\x1f\x8b"  # how a packed file begins
 Record = dict[str, Any]  # {"axes": {...}, "values": {...}}
 
 
@@ -76,8 +79,14 @@ def flat(record: Record) -> dict[str, Any]:
 
 
 def read_store(path: str | os.PathLike[str]) -> StoreContents:
-    """Read a store, also one that a run is writing to; a last line that is cut off is left out."""
-    return _parse(Path(path).read_bytes(), os.fspath(path))[0]
+    """Read a store, also one that a run is writing to or that gzip packed; a last line cut off is left out."""
+    data = Path(path).read_bytes()
+    if data.startswith(GZIP):
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, OSError, zlib.error) as error:
+            raise StoreError(f"store={os.fspath(path)!r} is a damaged gzip file ({error})") from error
+    return _parse(data, os.fspath(path))[0]
 
 
 class Store:

@@ -248,7 +248,15 @@ class _OperatorDual:
         return self.side.operator(*lower), self.side.operator(*upper)
 
 
-def _maximise(dual: _Dual, began: float, *, tol: float, max_iterations: int, callback: Callback | None) -> RecipeResult:
+def _maximise(
+    dual: _Dual,
+    began: float,
+    *,
+    tol: float,
+    max_iterations: int,
+    callback: Callback | None,
+    start: Array | None = None,
+) -> RecipeResult:
     paused = 0.0
 
     def report(x: Array) -> None:
@@ -264,7 +272,7 @@ def _maximise(dual: _Dual, began: float, *, tol: float, max_iterations: int, cal
     options = {"maxiter": max_iterations, "maxfun": max(15_000, 2 * max_iterations)}
     found = minimize(
         dual.objective,
-        np.zeros(len(bounds)),
+        np.zeros(len(bounds)) if start is None else start,
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
@@ -310,6 +318,7 @@ def paper_recipe(
     tol: float = 1e-2,
     max_iterations: int = 10_000,
     callback: Callback | None = None,
+    start: RecipeResult | None = None,
 ) -> RecipeResult:
     """Maximise the dual with the training-set penalty, the way the paper does.
 
@@ -331,12 +340,16 @@ def paper_recipe(
         Bound on L-BFGS iterations.
     callback : callable, optional
         Called as ``callback(gamma_lo, gamma_up, alpha_0, seconds)`` after each iteration; True stops the run.
+    start : RecipeResult, optional
+        Of the same points with another finite, positive penalty: the paper's warm start from its multipliers.
 
     Returns
     -------
     RecipeResult
     """
     _check_penalties(b, lam1, lam2, lam_pen)
+    if start is not None and not (0 < lam_pen < math.inf and start.alpha_0 is not None):
+        raise ValueError(f"start was given with lam_pen = {lam_pen}: both runs need a finite, positive lam_pen")
     began = time.perf_counter()
     same = K_lo is K_up or np.array_equal(K_lo, K_up)
     if lam_pen == math.inf and not same:
@@ -345,7 +358,10 @@ def paper_recipe(
     upper = lower if same else _Side(_features(K_up), b, lam1, lam2)
     dual: _Dual
     dual = _SymmetricDual(lower, r) if lam_pen == math.inf else _TrainingDual(lower, upper, r, lam_pen)
-    return _maximise(dual, began, tol=tol, max_iterations=max_iterations, callback=callback)
+    first = None
+    if start is not None and start.alpha_0 is not None:
+        first = np.concatenate([start.gamma_lower, start.gamma_upper, start.alpha_0])
+    return _maximise(dual, began, tol=tol, max_iterations=max_iterations, callback=callback, start=first)
 
 
 def paper_recipe_operator(

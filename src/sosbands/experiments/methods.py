@@ -1,0 +1,84 @@
+"""The methods that are compared, by name: ours, the paper's, and the competitors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sosbands import SoSBandRegressor
+from sosbands.baselines import METHODS, make_method
+from sosbands.tuning import Rules
+
+OURS, PAPER, PER_FEATURE = "sos", "sos-paper", "sos-per-feature"
+SHOWN = {
+    OURS: "sosbands",
+    PAPER: "pen. kSoS",
+    PER_FEATURE: "sosbands, lengthscale per feature",
+    "cqr-forest": "CQR",
+    "gp": "hom. GP",
+    "het-gp": "het. GP",
+    "squared-sos": "sym. kSoS",
+    "cqr-boosting": "CQR, boosting",
+    "split": "split CP",
+    "local": "local CP",
+    "rqr": "RQR",
+}
+SIDED = (OURS, PAPER, "cqr-forest", "cqr-boosting")  # whose two ends have a score each
+
+
+class PaperBandRegressor(SoSBandRegressor):
+    """The paper's method: in-sample residuals, HSIC, its independence test, and the Kruskal-Wallis rule.
+
+    Solved to a certificate; the effect of the paper's stopping rule is an experiment of its own.
+    """
+
+    def _rules(self, seed: int) -> Rules:
+        return Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive", seed=seed)
+
+
+class FeatureBandRegressor(SoSBandRegressor):
+    """Bands with a lengthscale for each side and feature, found by a local search from the best common one."""
+
+    def _rules(self, seed: int) -> Rules:
+        return replace(super()._rules(seed), mode="per-side-and-feature")
+
+
+def interval_method(name: str, seed: int, **settings: Any) -> Any:
+    """An unfitted method that learns from all rows given to `fit`; it is calibrated with `conformalize`.
+
+    Parameters
+    ----------
+    name : str
+        A name in `SHOWN`.
+    seed : int
+        Its random state.
+    **settings
+        Such as `estimator` and `width_penalty`; a method goes without those that it does not have.
+    """
+    settings = {"calibration_size": None, "random_state": seed} | settings
+    if name in (PAPER, "squared-sos"):
+        settings.setdefault("residuals", "in-sample")  # as in the papers
+    if name == OURS:
+        return SoSBandRegressor(**settings)
+    if name == PER_FEATURE:
+        return FeatureBandRegressor(**settings)
+    if name == PAPER:
+        return PaperBandRegressor(**settings)
+    known = METHODS[name]._get_param_names()
+    return make_method(name, **{key: value for key, value in settings.items() if key in known})
+
+
+def chosen(model: Any) -> dict[str, Any]:
+    """What a fitted model chose, for a row; nothing for methods that do not tune bands."""
+    if not isinstance(model, SoSBandRegressor):
+        return {}
+    report = model.tuning_
+    tests = {} if report is None else {"p_independence": report.independence, "p_symmetry": report.symmetry}
+    penalty, ell = model.symmetry_penalty_, model.lengthscale_
+    return {
+        "symmetry_penalty": float(penalty),
+        "lengthscale": float(ell) if isinstance(ell, float | int) else None,
+        "constant_width": bool(report is not None and report.homoscedastic),
+        "gap": model.certificate_["gap"],
+        **{name: None if test is None else test.p_value for name, test in tests.items()},
+    }

@@ -1,0 +1,47 @@
+"""Stores that are packed while no run writes to them: ``run.jsonl`` during a run, ``run.jsonl.gz`` after it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sosbands.comparison import StoreContents, read_store
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """The store for a run that is about to write to it, packed afterwards.
+
+    A run that ends with an error leaves the file as it is, because another process may be writing to it; the next run
+    goes on with it.
+    """
+    packed = packed_name(path)
+    if packed.exists() and not path.exists():
+        _write(path, gzip.decompress(packed.read_bytes()))
+    yield path
+    if path.exists():
+        _write(packed, gzip.compress(path.read_bytes(), mtime=0))  # no time: equal rows give equal files
+        path.unlink()
+
+
+def read_packed(path: Path) -> StoreContents:
+    """What is stored so far; nothing if there is no file."""
+    for name in (path, packed_name(path)):
+        if name.exists():
+            return read_store(name)
+    return StoreContents()
+
+
+def packed_name(path: Path) -> Path:
+    """Where a store is kept between runs."""
+    return path.with_name(path.name + ".gz")
+
+
+def _write(path: Path, data: bytes) -> None:
+    """All or nothing."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_bytes(data)
+    os.replace(temporary, path)

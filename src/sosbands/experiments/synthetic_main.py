@@ -1,0 +1,11 @@
+"""Figure: mean width and combined coverage gap on cases 1, 3 and 4."""
+
+from __future__ import annotations
+
+from sosbands.experiments.config import Config, Rows
+from sosbands.experiments.synthetic_runs import synthetic_rows
+
+
+def compute(config: Config) -> Rows:
+    """The rows of `synthetic-cases` that the main text shows."""
+    return synthetic_rows(config, cases=(1, 3, 4))
