@@ -223,6 +223,12 @@ BAD = [
     ("squared-sos", {"preprocessor": "scale"}, "preprocessor='scale': expected"),
     ("squared-sos", {"normalize": 1}, "normalize=1: expected True or False"),
     ("squared-sos", {"residuals": "own"}, "residuals='own': expected"),
+    (
+        "squared-sos",
+        {"residuals": "leave-one-out"},
+        r"residuals='leave-one-out' with the point model Ridge.*: expected",
+    ),
+    ("local", {"residuals": "leave-one-out"}, r"residuals='leave-one-out' with the point model Ridge.*: expected"),
     ("squared-sos", {"cv": 1}, "cv=1: expected an int >= 2"),
     ("split", {"estimator": "ridge"}, "estimator='ridge': expected"),
     ("local", {"scale_estimator": Ridge}, "scale_estimator=.*: expected None or a regressor"),

@@ -168,6 +168,16 @@ def test_local_widths_are_a_multiple_of_the_learnt_scale():
     np.testing.assert_allclose(model.predict_interval(NEW), expected, rtol=1e-12)
 
 
+def test_local_scale_of_the_default_process_is_learnt_from_leave_one_out_residuals():
+    model = calibrated(LocallyWeightedCP(scale_estimator=KNeighborsRegressor(9)))
+    X, y = LEARN
+    assert model.residual_rule_ == "leave-one-out"
+    sizes = np.abs(GaussianProcess().fit(X, y).leave_one_out_residuals())
+    assert model.smallest_scale_ == pytest.approx(0.05 * sizes.mean(), rel=1e-12)
+    expected = KNeighborsRegressor(9).fit(X, sizes).predict(NEW)
+    np.testing.assert_allclose(model.scale_estimator_.predict(NEW), expected, rtol=1e-12)
+
+
 def test_local_with_residuals_of_zero_is_plain_split():
     X = LEARN[0]
     model = LocallyWeightedCP(LinearRegression(), calibration_size=None, residuals="in-sample", random_state=0)
@@ -390,6 +400,15 @@ def test_squared_sos_covers_the_squared_residuals_it_learnt_from():
     assert 2 <= len(touching) < 40
     assert set(touching) <= set(model.active_)
     assert model.unit_ == pytest.approx(np.sqrt(np.mean(r**2)))
+
+
+def test_squared_sos_of_the_default_process_covers_leave_one_out_residuals():
+    X, y = LEARN
+    model = SquaredSoS(lengthscale="median", calibration_size=None).fit(X, y)
+    assert model.residual_rule_ == "leave-one-out"
+    r = GaussianProcess().fit(X, y).leave_one_out_residuals()
+    assert model.unit_ == pytest.approx(np.sqrt(np.mean(r**2)), rel=1e-12)
+    assert (model._band(X).scale >= np.abs(r) * (1 - 1e-9)).all()
 
 
 def test_squared_sos_is_equivariant():

@@ -203,7 +203,7 @@ def test_columns_can_be_left_out_and_declared_categories(tmp_path):
 @pytest.mark.parametrize(
     ("model", "needed", "rule"),
     [
-        ("gp", None, "in-sample"),
+        ("gp", None, "leave-one-out"),
         ("forest", "forest", "out-of-fold"),
         ("boosting", "boosting", "out-of-fold"),
         ("spline", None, "in-sample"),

@@ -19,12 +19,14 @@ from sosbands import SmoothingSplineRegressor, SoSBandRegressor
 from sosbands.exceptions import (
     CrossedIntervalsWarning,
     LearningRowsWarning,
+    LeaveOneOutError,
     NotCalibratedError,
     NotCertifiedWarning,
     OffDataWarning,
     TooFewCalibrationPointsWarning,
     ZeroResidualsWarning,
 )
+from sosbands.gaussian_process import GaussianProcess
 from sosbands.learning_data import groups_without, learnt_rows, split_rows
 from sosbands.metrics import evaluate_intervals, interval_score, interval_scorer
 
@@ -285,7 +287,7 @@ def test_categories_and_missing_values_end_to_end(name):
     assert 0.8 <= row["coverage"] <= 1
     assert np.mean((ends[:, 0] <= y_new) & (y_new <= ends[:, 1])) == row["coverage"]
     assert model.feature_names_in_.tolist() == ["size", "kind", "place"]
-    assert model.residual_rule_ == ("in-sample" if name == "default" else "out-of-fold")
+    assert model.residual_rule_ == ("leave-one-out" if name == "default" else "out-of-fold")
     with pytest.raises(ValueError, match="feature names"):
         model.predict(new[["kind", "size", "place"]])
 
@@ -331,6 +333,55 @@ def test_in_sample_and_out_of_fold_residuals():
         naive = fast(neighbour, residuals="in-sample").fit(X, Y)
     assert naive.residual_rms_ == 0
     assert fast(SmoothingSplineRegressor()).fit(X[:, :1], Y).residual_rule_ == "in-sample"
+
+
+def test_the_default_process_gives_leave_one_out_residuals():
+    """The bands cover what the process without a row errs by at that row, not what it errs by with it."""
+    auto = SoSBandRegressor(calibration_size=None, **FAST).fit(X, Y)
+    assert auto.residual_rule_ == "leave-one-out"
+    assert "by leave-one-out residuals" in auto.summary()
+    r, Z = GaussianProcess().fit(X, Y).leave_one_out_residuals(), auto.preprocessor_.transform(X)
+    assert auto.residual_rms_ == pytest.approx(np.sqrt(np.mean(r**2)), rel=1e-12)
+    assert (auto.upper_(Z) >= r - 1e-9).all()
+    assert (auto.lower_(Z) >= -r - 1e-9).all()
+    explicit = SoSBandRegressor(calibration_size=None, residuals="leave-one-out", **FAST).fit(X, Y)
+    assert np.array_equal(explicit.upper_(Z), auto.upper_(Z))
+    own = SoSBandRegressor(calibration_size=None, residuals="in-sample", **FAST).fit(X, Y)
+    assert own.residual_rule_ == "in-sample"
+    assert own.residual_rms_ == pytest.approx(np.sqrt(np.mean((Y - own.predict(X)) ** 2)), rel=1e-12)
+    assert own.residual_rms_ < auto.residual_rms_
+
+
+def test_leave_one_out_residuals_of_a_pipeline():
+    """On request only: the first steps, which might look at y, are held fixed."""
+    pipe = make_pipeline(MinMaxScaler(), GaussianProcess())
+    assert fast(pipe).fit(X, Y).residual_rule_ == "out-of-fold"
+    model = fast(pipe, residuals="leave-one-out", calibration_size=None).fit(X, Y)
+    assert model.residual_rule_ == "leave-one-out"
+    r = GaussianProcess().fit(MinMaxScaler().fit_transform(X), Y).leave_one_out_residuals()
+    assert model.residual_rms_ == pytest.approx(np.sqrt(np.mean(r**2)), rel=1e-12)
+
+
+def test_leave_one_out_residuals_that_no_model_gives():
+    """Said before the point model is fitted; the default is no process above 2000 learning rows."""
+
+    class Untouched(LinearRegression):
+        def fit(self, X, y):  # noqa: ARG002
+            pytest.fail("the point model was fitted")
+
+    for model in (Untouched(), make_pipeline(StandardScaler(), Untouched())):
+        with pytest.raises(LeaveOneOutError, match=r"residuals='leave-one-out' with the point model Untouched\(\)"):
+            fast(model, residuals="leave-one-out").fit(X, Y)
+    with pytest.raises(LeaveOneOutError, match="point model HistGradientBoosting.*up to 2000 learning rows"):
+        SoSBandRegressor(residuals="leave-one-out", calibration_size=None).fit(np.zeros((2001, 1)), np.zeros(2001))
+
+
+@pytest.mark.parametrize("residuals", ["auto", "leave-one-out"])
+def test_one_learning_row_has_its_own_residual(residuals):
+    with pytest.warns(ZeroResidualsWarning):
+        model = SoSBandRegressor(residuals=residuals, calibration_size=1, **FAST).fit(X[:2], Y[:2])
+    assert model.residual_rule_ == "in-sample"
+    assert model.residual_rms_ == 0
 
 
 def test_groups_given_to_fit_calibrate_each_group():

@@ -261,8 +261,10 @@ def test_widths_of_infinite_intervals_are_counted():
 
 
 def test_active_rows_on_their_bands(learnt):
-    model, X, y = learnt
+    _, X, y = learnt
+    model = SoSBandRegressor(**FIXED, residuals="in-sample").fit(X, y)
     ax = plot_active_rows(model, X, y)
+    assert not any("residuals" in label for label in labels(ax))
     residuals = y - model.predict(X)
     learning, held = model.learning_rows_, model.calibration_rows_
     np.testing.assert_allclose(offsets(ax, "learning rows"), np.column_stack([X[:, 0], residuals])[learning])
@@ -280,13 +282,22 @@ def test_active_rows_on_their_bands(learnt):
     assert ax.get_ylabel() == "y − prediction"
 
 
+def test_active_rows_of_leave_one_out_residuals_say_so(learnt):
+    model, X, y = learnt
+    ax = plot_active_rows(model, X, y)
+    assert "learnt from leave-one-out residuals, not from these" in [text.replace("\n", " ") for text in labels(ax)]
+    rows = model.active_lower_
+    expected = np.column_stack([X[:, 0], y - model.predict(X)])[rows]
+    np.testing.assert_allclose(offsets(ax, f"{len(rows)} rows shape the lower band"), expected)
+
+
 def test_active_rows_of_out_of_fold_residuals_say_so():
     rng = np.random.default_rng(1)
     X = rng.uniform(size=(60, 2))
     y = X[:, 0] + rng.exponential(size=60)
     model = SoSBandRegressor(RandomForestRegressor(10, random_state=0), **FIXED).fit(X, y)
     ax = plot_active_rows(model, X, y)
-    assert any("out-of-fold" in label for label in labels(ax))
+    assert "learnt from out-of-fold residuals, not from these" in [text.replace("\n", " ") for text in labels(ax)]
     assert ax.get_xlabel() == "prediction"
     rows = model.active_upper_
     expected = np.column_stack([model.predict(X), y - model.predict(X)])[rows]

@@ -7,6 +7,7 @@ import pytest
 from scipy.interpolate import make_smoothing_spline
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
@@ -17,8 +18,16 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands import gaussian_process
+from sosbands.exceptions import LeaveOneOutError
 from sosbands.gaussian_process import GaussianProcess, log_marginal_likelihood
-from sosbands.point_models import CallableRegressor, SmoothingSplineRegressor, default_regressor, residual_rule
+from sosbands.point_models import (
+    CallableRegressor,
+    SmoothingSplineRegressor,
+    chosen_rule,
+    default_regressor,
+    leave_one_out_process,
+    residual_rule,
+)
 from sosbands.spline_smoothing import Knots, best_smoothing, gcv_scores, merge_ties
 
 
@@ -128,6 +137,90 @@ def test_process_more_starts_are_never_worse():
     X, y = sine(60)
     one, many = GaussianProcess().fit(X, y), GaussianProcess(n_starts=4).fit(X, y)
     assert many.log_marginal_likelihood_ >= one.log_marginal_likelihood_
+
+
+# ---------------------------------------------------------------- leave-one-out residuals
+
+
+def duplicated(n=20):
+    """Every row twice, every other one with the same target."""
+    X, y = sine(n)
+    return np.vstack([X, X]), np.concatenate([y, y + np.where(np.arange(n) % 2, 0.3, 0.0)])
+
+
+LEAVE_ONE_OUT = {
+    "two features": sine(40),
+    "other units": (1e4 * sine(30)[0] - 5, 1e-3 * sine(30)[1] + 2),
+    "duplicated rows": duplicated(),
+    "no noise": (np.linspace(0, 1, 25)[:, None], np.sin(5 * np.linspace(0, 1, 25))),
+    "two rows": (np.array([[0.0, 1.0], [0.3, 2.0]]), np.array([3.0, 7.0])),
+    "two equal rows": (np.ones((2, 1)), np.array([3.0, 7.0])),
+}
+
+
+def check_leave_one_out(residuals_of):
+    """Against scikit-learn's process refitted without each row: its kernel, noise and mean are those of all rows."""
+    for X, y in LEAVE_ONE_OUT.values():
+        model = GaussianProcess().fit(X, y)
+        kernel = ConstantKernel(model.variance_) * Matern(model.lengthscale_, nu=2.5)
+        expected = np.empty(len(y))
+        for i in range(len(y)):
+            others = np.delete(np.arange(len(y)), i)
+            process = GaussianProcessRegressor(kernel, alpha=model.noise_variance_, optimizer=None)
+            process.fit(X[others], y[others] - y.mean())
+            expected[i] = y[i] - y.mean() - process.predict(X[i : i + 1])[0]
+        found = residuals_of(model, X, y)
+        assert found.shape == y.shape
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7 * y.std())
+
+
+def test_leave_one_out_residuals_are_those_of_refits():
+    check_leave_one_out(lambda model, X, y: model.leave_one_out_residuals())  # noqa: ARG005
+
+
+BROKEN_RESIDUALS = {
+    "in-sample": lambda model, X, y: y - model.predict(X),
+    "standardised": lambda model, X, y: model.leave_one_out_residuals() / y.std(),  # noqa: ARG005
+    "other sign": lambda model, X, y: -model.leave_one_out_residuals(),  # noqa: ARG005
+    "mean of the others": lambda model, X, y: model.leave_one_out_residuals() + (y - y.mean()) / (len(y) - 1),  # noqa: ARG005
+    "other order": lambda model, X, y: model.leave_one_out_residuals()[::-1],  # noqa: ARG005
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN_RESIDUALS.values(), ids=BROKEN_RESIDUALS)
+def test_the_check_rejects_other_residuals(broken):
+    with pytest.raises(AssertionError):
+        check_leave_one_out(broken)
+
+
+def test_leave_one_out_of_two_rows_by_hand():
+    """Each is predicted from the other: ``mean + c/(variance + noise) (y_other - mean)``, c their covariance."""
+    X, y = LEAVE_ONE_OUT["two rows"]
+    model = GaussianProcess().fit(X, y)
+    t = np.sqrt(5) * np.linalg.norm((X[0] - X[1]) / model.lengthscale_)
+    c = model.variance_ * (1 + t + t**2 / 3) * np.exp(-t)
+    step = 2 * (1 + c / (model.variance_ + model.noise_variance_))  # the mean is 5
+    np.testing.assert_allclose(model.leave_one_out_residuals(), [-step, step], rtol=1e-10)
+
+
+def test_leave_one_out_without_variation():
+    assert GaussianProcess().fit([[1.0]], [4.0]).leave_one_out_residuals().tolist() == [0.0]
+    constant = GaussianProcess().fit(np.arange(5.0)[:, None], np.full(5, 3.7))
+    np.testing.assert_allclose(constant.leave_one_out_residuals(), 0, atol=1e-9)
+
+
+def test_leave_one_out_changes_nothing_and_needs_a_fit():
+    model = GaussianProcess().fit(*sine(30))
+    before = pickle.dumps(model)
+    ratio = model.leave_one_out_residuals() / (sine(30)[1] - model.predict(sine(30)[0]))
+    assert (ratio > 1).all()
+    assert np.array_equal(model.leave_one_out_residuals(), model.leave_one_out_residuals())
+    assert pickle.dumps(model) == before
+    with pytest.raises(NotFittedError):
+        GaussianProcess().leave_one_out_residuals()
+
+
+# ---------------------------------------------------------------- parameters of the process
 
 
 @pytest.mark.parametrize("params", [{"n_starts": 0}, {"max_iter": 0.5}])
@@ -258,12 +351,21 @@ def test_default_regressor():
         default_regressor(0)
 
 
+def wiggly(n, seed):
+    """Eight features and few rows: enough freedom to follow the noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 8))
+    return X, np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2 + X[:, 3] * X[:, 4] + 0.3 * rng.standard_normal(n)
+
+
 @pytest.mark.parametrize(
     ("estimator", "rule"),
     [
-        (GaussianProcess(), "in-sample"),
+        (GaussianProcess(), "leave-one-out"),
+        (default_regressor(2000), "leave-one-out"),
         (SmoothingSplineRegressor(), "in-sample"),
         (FrozenEstimator(RandomForestRegressor()), "in-sample"),
+        (FrozenEstimator(GaussianProcess()), "in-sample"),
         (CallableRegressor(np.sin), "in-sample"),
         (np.sin, "in-sample"),
         (default_regressor(5000), "out-of-fold"),
@@ -274,7 +376,38 @@ def test_default_regressor():
     ],
 )
 def test_residual_rule(estimator, rule):
-    assert residual_rule(estimator) == rule
+    assert residual_rule(estimator) == chosen_rule("auto", estimator) == rule
+    assert chosen_rule("in-sample", estimator) == "in-sample"
+    assert chosen_rule("out-of-fold", estimator) == "out-of-fold"
+
+
+def test_models_with_leave_one_out_residuals():
+    process = GaussianProcess()
+    for model in (process, make_pipeline(StandardScaler(), process), make_pipeline(process)):
+        assert chosen_rule("leave-one-out", model) == "leave-one-out"
+        assert leave_one_out_process(model) is process
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LinearRegression(),
+        SmoothingSplineRegressor(),
+        GaussianProcessRegressor(),
+        FrozenEstimator(GaussianProcess().fit(*sine(10))),  # which has the method, for rows of its own
+        CallableRegressor(np.sin),
+        default_regressor(2001),
+        make_pipeline(GaussianProcess(), LinearRegression()),
+        make_pipeline(StandardScaler(), FrozenEstimator(GaussianProcess())),
+        make_pipeline(GaussianProcess(), "passthrough"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_without_leave_one_out_residuals(estimator):
+    with pytest.raises(
+        LeaveOneOutError, match="^residuals='leave-one-out' with the point model .*: expected a Gaussian"
+    ):
+        chosen_rule("leave-one-out", estimator)
 
 
 @pytest.mark.parametrize("estimator", [None, "forest", 3])
@@ -284,9 +417,15 @@ def test_residual_rule_names_bad_models(estimator):
 
 
 def test_the_reason_of_the_rule():
+    """Errors on new rows: a process that follows the noise underrates them in-sample, and knows them by leaving out."""
     X, y = sine(200, 1)
     honest = np.std(y - 5 - 2 * np.sin(3 * X[:, 0]))
-    assert np.std(y - GaussianProcess().fit(X, y).predict(X)) > 0.9 * honest
+    assert np.std(GaussianProcess().fit(X, y).leave_one_out_residuals()) == pytest.approx(honest, rel=0.1)
+    table, target = wiggly(100, 0)
+    process, (new, target_new) = GaussianProcess().fit(table, target), wiggly(1000, 1)
+    error = np.std(target_new - process.predict(new))
+    assert np.std(target - process.predict(table)) < 0.5 * error
+    assert np.std(process.leave_one_out_residuals()) == pytest.approx(error, rel=0.2)
     assert np.std(y - SmoothingSplineRegressor().fit(X, y).predict(X)) > 0.9 * honest
     assert np.std(y - RandomForestRegressor(random_state=0).fit(X, y).predict(X)) < 0.6 * honest
 

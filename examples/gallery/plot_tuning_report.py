@@ -43,11 +43,11 @@ plot_bands(model, X, y, ax=axes[1])
 plt.show()
 
 # %%
-# The search can be had without the estimator too, on residuals of your own, and by other
-# rules. Here the lengthscale is given and the penalty is decided as in the paper: by HSIC, and
-# the Kruskal-Wallis test on bootstrap replicates.
+# The search can be had without the estimator too, on residuals of your own (here those that
+# the bands were learnt from), and by other rules. The lengthscale is given, and the penalty is
+# decided as in the paper: by HSIC, and the Kruskal-Wallis test on bootstrap replicates.
 
-points, residuals = X[model.learning_rows_], (y - model.predict(X))[model.learning_rows_]
+points, residuals = X[model.learning_rows_], model.estimator_.leave_one_out_residuals()
 rules = Rules(criterion="hsic", symmetry_test="kruskal-wallis")
 report = tune(points, residuals, lengthscale=model.lengthscale_, rules=rules, random_state=0)
 print(report)

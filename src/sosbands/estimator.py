@@ -23,7 +23,7 @@ from sosbands.learning_data import (
     without_outliers,
 )
 from sosbands.parameters import check_kernel, check_parameters, lengthscale_in_use
-from sosbands.point_models import residual_rule
+from sosbands.point_models import chosen_rule
 from sosbands.sos import deployed_pair, evaluate_pair
 from sosbands.split_regressor import LEARNT, SplitRegressor
 from sosbands.summary import describe
@@ -69,10 +69,12 @@ class SoSBandRegressor(SplitRegressor):
         Cost of the mean width, of the trace and of the squared norm of the operators.
     rank : "auto", "exact", int or float in (0, 1)
         Number of kernel features, or the relative trace of the kernel matrix that they may leave out.
-    residuals : {"auto", "in-sample", "out-of-fold"}
-        Which residuals the bands are learnt from. "auto" takes in-sample ones for the default Gaussian process, the
-        smoothing spline, frozen models and callables, and out-of-fold ones for everything else, because models that
-        interpolate have in-sample residuals near zero.
+    residuals : {"auto", "in-sample", "leave-one-out", "out-of-fold"}
+        Which residuals the bands are learnt from. "auto" takes leave-one-out ones for the default Gaussian process,
+        in-sample ones for the smoothing spline, frozen models and callables, and out-of-fold ones for everything else,
+        because models that interpolate have in-sample residuals near zero. Leave-one-out residuals are for
+        `GaussianProcess` only, alone or as the last step of a pipeline, and need no further fit: hyperparameters, and
+        the other steps, are those of all learning rows.
     normalize : bool
         Take the residuals relative to their root mean square and the penalties relative to an initial model.
     outlier_fraction : float in [0, 1)
@@ -110,8 +112,8 @@ class SoSBandRegressor(SplitRegressor):
         In use; a dict if it differs below and above, None for a kernel object, which has its own.
     tuning_ : TuningReport or None
         Every candidate, the tests and the decision in words; None if nothing was left to choose.
-    residual_rule_ : {"in-sample", "out-of-fold"}
-        The residuals that the bands were learnt from.
+    residual_rule_ : {"in-sample", "leave-one-out", "out-of-fold"}
+        The residuals that the bands were learnt from; in-sample if there is but one learning row.
     certificate_ : dict
         dual_value, primal_value, gap, violation, status, iterations, decompositions, seconds, n_features,
         trace_left_out.
@@ -206,10 +208,11 @@ class SoSBandRegressor(SplitRegressor):
         points = dense_points(self.preprocessor_, rows.for_kernel)
         check_kernel(self.kernel, self.lengthscale, points.shape[1])
         X = points if self.model_sees_points_ else rows.for_model
-        self.estimator_ = point_model(self.estimator, len(y), self.random_state).fit(X, y)
+        model = point_model(self.estimator, len(y), self.random_state)
+        rule = chosen_rule(self.residuals, model)  # complains before anything slow
+        self.estimator_ = model.fit(X, y)
         self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
         folds = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng) if len(y) > 1 else None
-        rule = residual_rule(self.estimator_) if self.residuals == "auto" else self.residuals
         self.residual_rule_ = rule if folds else "in-sample"
         r = learning_residuals(self.estimator_, X, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
         self._learn_bands(points, r, rng)

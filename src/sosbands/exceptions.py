@@ -51,6 +51,10 @@ class CrossedIntervalsWarning(SosbandsWarning):
     """Calibration moved the ends of some intervals past one another; their midpoints are given instead."""
 
 
+class LeaveOneOutError(SosbandsError, ValueError):
+    """Leave-one-out residuals were asked for of a point model that has no closed form for them."""
+
+
 class MultiOutputError(SosbandsError, ValueError):
     """Several targets were given where intervals are for one."""
 

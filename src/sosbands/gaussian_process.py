@@ -155,6 +155,23 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         mean = np.concatenate([block[0] for block in blocks])
         return (mean, np.concatenate([block[1] for block in blocks])) if return_std else mean
 
+    def leave_one_out_residuals(self) -> Array:
+        """Error at every learning row of the process that is conditioned on all the others, in the unit of y.
+
+        Each row is left out of the conditioning only: the lengthscales, the two variances and the mean of the process,
+        which is the mean of all targets, stay those of the whole fit and have seen the row. Rows with an equal twin
+        keep it. A residual has the sign of the in-sample one and is at least as large. With one row it is zero.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Target minus prediction, in the order of the rows given to `fit`.
+        """
+        check_is_fitted(self)
+        # Row i of C^-1 is [C^-1]_ii (1, -c_i' C_(-i)^-1), with c_i the covariances of row i with the others and C_(-i)
+        # that of these, so that (C^-1 z)_i = [C^-1]_ii (z_i - c_i' C_(-i)^-1 z_(-i)).
+        return np.asarray(self.y_scale_ * self.dual_coef_ / np.diag(_inverse_from_cholesky(self.cholesky_)))
+
     def _predict_block(self, U: Array, return_std: bool) -> tuple[Array, Array]:
         variance, noise = self.variance_ / self.y_scale_**2, self.noise_variance_ / self.y_scale_**2
         k = variance * matern52(cdist(U, self.X_train_))

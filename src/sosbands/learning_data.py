@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_y, _num_samples, column_or_1d
 
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.exceptions import MultiOutputError
-from sosbands.point_models import CallableRegressor, default_regressor
+from sosbands.point_models import CallableRegressor, default_regressor, leave_one_out_process
 
 BLOCK_ROWS = 4096  # rows predicted at a time: a Gaussian process builds a kernel matrix of them
 SEEN_ROWS = 2  # calibration rows that may equal learning rows without a warning, beyond what repeated rows explain
@@ -121,10 +121,16 @@ def one_per_row(predictions: Any, n: int) -> Array:
 
 
 def learning_residuals(model: Any, X: Any, y: Array, *, rule: str, cv: KFold | None, n_jobs: int | None) -> Array:
-    """Residuals of the learning rows of a fitted model: its own, or those of its copies fitted on the other folds."""
+    """Residuals of the learning rows of a fitted model.
+
+    Its own (also with one row, where `cv` is None), its leave-one-out ones with the other steps of a pipeline held
+    fixed, or those of its copies fitted on the other folds.
+    """
     if rule == "in-sample" or cv is None:
         blocks = [block.for_model for block in Rows(X, X).blocks()]
         return np.asarray(y - np.concatenate([one_per_row(model.predict(b), _num_samples(b)) for b in blocks]))
+    if rule == "leave-one-out":
+        return leave_one_out_process(model).leave_one_out_residuals()
     return np.asarray(y - one_per_row(cross_val_predict(clone(model), X, y, cv=cv, n_jobs=n_jobs), len(y)))
 
 

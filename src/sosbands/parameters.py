@@ -14,7 +14,7 @@ from sosbands.solvers import check_solver
 from sosbands.tuning.criterion import CRITERIA
 from sosbands.tuning.rules import SYMMETRY_TESTS
 
-RESIDUALS = ("auto", "in-sample", "out-of-fold")
+RESIDUALS = ("auto", "in-sample", "leave-one-out", "out-of-fold")
 
 
 def check_parameters(model: Any) -> None:

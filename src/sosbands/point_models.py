@@ -2,7 +2,7 @@
 
 A band is learnt from residuals, so these must look like the errors on new data. A model that (nearly) interpolates its
 learning rows has residuals near zero there, and a band learnt from them would be far too narrow before calibration;
-`residual_rule` names the models whose own residuals can be trusted.
+`residual_rule` says which residuals of which models can be trusted.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from scipy.interpolate import BSpline, make_smoothing_spline
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sosbands._types import AnyArray, Array
+from sosbands.exceptions import LeaveOneOutError
 from sosbands.gaussian_process import GaussianProcess
 from sosbands.spline_smoothing import Knots, best_smoothing, merge_ties
 
@@ -49,21 +51,51 @@ def default_regressor(n_rows: int, random_state: Any = None) -> GaussianProcess 
     return HistGradientBoostingRegressor(random_state=random_state)
 
 
-def residual_rule(estimator: Any) -> Literal["in-sample", "out-of-fold"]:
+def residual_rule(estimator: Any) -> Literal["in-sample", "leave-one-out", "out-of-fold"]:
     """Which residuals ``residuals="auto"`` takes for this point model.
 
-    In-sample for models that do not see the learning rows (`FrozenEstimator`, plain functions, `CallableRegressor`) and
-    for the two that choose their own smoothness by a criterion that punishes interpolation (`GaussianProcess`,
-    `SmoothingSplineRegressor`). Out-of-fold for everything else: forests, boosting, nearest neighbours, networks and
-    pipelines may (nearly) interpolate, and their in-sample residuals are then near zero.
+    Leave-one-out for `GaussianProcess`, which has them in closed form. In-sample for models that do not see the
+    learning rows (`FrozenEstimator`, plain functions, `CallableRegressor`) and for `SmoothingSplineRegressor`, which
+    chooses its smoothness by a criterion that punishes interpolation. Out-of-fold for everything else: forests,
+    boosting, nearest neighbours, networks and pipelines may (nearly) interpolate, and their in-sample residuals are
+    then near zero.
     """
-    if isinstance(estimator, GaussianProcess | SmoothingSplineRegressor | FrozenEstimator | CallableRegressor):
+    if isinstance(estimator, GaussianProcess):
+        return "leave-one-out"
+    if isinstance(estimator, SmoothingSplineRegressor | FrozenEstimator | CallableRegressor):
         return "in-sample"
     if hasattr(estimator, "fit"):
         return "out-of-fold"
     if callable(estimator):
         return "in-sample"
     raise ValueError(f"estimator={estimator!r}: expected a regressor or a function of X")
+
+
+def chosen_rule(residuals: str, estimator: Any) -> str:
+    """The rule that the parameter `residuals` means for this point model, fitted or not.
+
+    Raises
+    ------
+    LeaveOneOutError
+        If leave-one-out residuals are asked for and the model cannot give them.
+    """
+    if residuals == "leave-one-out":
+        leave_one_out_process(estimator)
+    return residual_rule(estimator) if residuals == "auto" else residuals
+
+
+def leave_one_out_process(estimator: Any) -> GaussianProcess:
+    """The Gaussian process in a point model: the model itself or the last step of a pipeline.
+
+    A frozen process is none: it was fitted to other rows than those whose residuals are wanted.
+    """
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(last, GaussianProcess):
+        raise LeaveOneOutError(
+            f"residuals='leave-one-out' with the point model {last!r}: expected a GaussianProcess (the default up to "
+            f"{MAX_GAUSSIAN_PROCESS_ROWS} learning rows), alone or as the last step of a pipeline"
+        )
+    return last
 
 
 class SmoothingSplineRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]

@@ -16,7 +16,7 @@ from sosbands.baselines.base import Baseline, check, is_number
 from sosbands.baselines.tables import finite_numbers
 from sosbands.conformal import Band
 from sosbands.learning_data import Rows, learning_residuals, one_per_row, point_model
-from sosbands.point_models import residual_rule
+from sosbands.point_models import chosen_rule
 
 
 class SplitCP(Baseline):
@@ -103,9 +103,8 @@ class LocallyWeightedCP(SplitCP):
         histogram gradient boosting.
     confidence_level, calibration, calibration_size
         As in `SplitCP`.
-    residuals : {"auto", "in-sample", "out-of-fold"}
-        Which residuals sigma is learnt from; "auto" as in `SoSBandRegressor`: out-of-fold but for models that do not
-        interpolate.
+    residuals : {"auto", "in-sample", "leave-one-out", "out-of-fold"}
+        Which residuals sigma is learnt from, as in `SoSBandRegressor`.
     cv : int
         Folds of the out-of-fold residuals.
     min_scale : float
@@ -123,7 +122,7 @@ class LocallyWeightedCP(SplitCP):
         The fitted models.
     smallest_scale_ : float
         Sigma is at least this. Where all residuals are zero sigma is 1, and the method is `SplitCP`.
-    residual_rule_ : {"in-sample", "out-of-fold"}
+    residual_rule_ : {"in-sample", "leave-one-out", "out-of-fold"}
         The residuals that sigma was learnt from.
     """
 
@@ -165,9 +164,9 @@ class LocallyWeightedCP(SplitCP):
         check("scale_estimator", scale, fine, "None or a regressor with fit and predict")
 
     def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+        rule = chosen_rule(self.residuals, point_model(self.estimator, len(y), self.random_state))
         super()._learn_model(rows, y, rng)
         folds = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng) if len(y) > 1 else None
-        rule = residual_rule(self.estimator_) if self.residuals == "auto" else self.residuals
         self.residual_rule_ = rule if folds else "in-sample"
         r = learning_residuals(self.estimator_, rows.for_model, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
         sizes = np.abs(r)

@@ -17,7 +17,7 @@ from sosbands.conformal import Band
 from sosbands.exceptions import OffDataWarning
 from sosbands.learning_data import Rows, dense_points, learning_residuals, make_preprocessor, one_per_row, point_model
 from sosbands.parameters import check_kernel, check_penalties, check_preprocessor, check_rank
-from sosbands.point_models import residual_rule
+from sosbands.point_models import chosen_rule
 from sosbands.sos import evaluate_pair
 from sosbands.split_regressor import SplitRegressor
 
@@ -54,7 +54,7 @@ class SquaredSoS(Baseline):
         Take the residuals relative to their root mean square and the penalties relative to an initial model.
     rank : "auto", "exact", int or float in (0, 1)
         Number of kernel features, as in `SoSBandRegressor`.
-    residuals : {"auto", "in-sample", "out-of-fold"}
+    residuals : {"auto", "in-sample", "leave-one-out", "out-of-fold"}
         Which residuals f is learnt from, as in `SoSBandRegressor`.
     cv : int
         Folds of the out-of-fold residuals and of the criterion.
@@ -82,7 +82,7 @@ class SquaredSoS(Baseline):
         How well the problem was solved, as in `SoSBandRegressor`.
     active_ : ndarray of int
         Rows given to `fit` that shape f.
-    residual_rule_ : {"in-sample", "out-of-fold"}
+    residual_rule_ : {"in-sample", "leave-one-out", "out-of-fold"}
         The residuals that f was learnt from.
     """
 
@@ -159,10 +159,11 @@ class SquaredSoS(Baseline):
         points = self._numbers(rows)
         check_kernel(self.kernel, self.lengthscale, points.shape[1])
         X = points if self.model_sees_points_ else rows.for_model
-        self.estimator_ = point_model(self.estimator, len(y), self.random_state).fit(X, y)
+        model = point_model(self.estimator, len(y), self.random_state)
+        rule = chosen_rule(self.residuals, model)  # complains before anything slow
+        self.estimator_ = model.fit(X, y)
         self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
         folds = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng.randint(2**31 - 1)) if len(y) > 1 else None
-        rule = residual_rule(self.estimator_) if self.residuals == "auto" else self.residuals
         self.residual_rule_ = rule if folds else "in-sample"
         r = learning_residuals(self.estimator_, X, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
         self.unit_ = (float(np.sqrt(np.mean(np.square(r)))) or 1.0) if self.normalize else 1.0

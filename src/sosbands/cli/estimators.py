@@ -11,7 +11,7 @@ from sosbands.cli.output import listed
 from sosbands.point_models import default_regressor
 
 MODELS = ("auto", "gp", "forest", "boosting", "linear", "spline")
-IN_SAMPLE = ("gp", "spline")  # they choose their smoothness by a criterion that punishes interpolation
+RESIDUALS = {"gp": "leave-one-out", "spline": "in-sample"}  # as the library's rule, which knows no pipelines
 TEXTS = "texts"  # step of the preprocessor
 
 
@@ -67,7 +67,7 @@ def band_regressor(columns: Columns, model: str, *, seed: int, jobs: int | None,
     regressor = point_model(model, seed=seed, jobs=jobs)
     if regressor is not None:
         regressor = Pipeline([("table", table_preprocessor(columns)), ("model", regressor)])
-        settings["residuals"] = "in-sample" if model in IN_SAMPLE else "out-of-fold"
+        settings["residuals"] = RESIDUALS.get(model, "out-of-fold")
     return SoSBandRegressor(regressor, preprocessor=table, random_state=seed, n_jobs=jobs, **settings)
 
 

@@ -36,8 +36,9 @@ def plot_active_rows(
 ) -> Axes:
     """Draw residuals and mark the rows that shape the lower and the upper band, with their numbers if they are few.
 
-    The residuals are those of the fitted point model. If the bands were learnt from out-of-fold residuals, the legend
-    says so: those differ from the ones drawn. With one feature the band functions before calibration are drawn too.
+    The residuals are those of the fitted point model. If the bands were learnt from leave-one-out or out-of-fold
+    residuals, the legend says so: those differ from the ones drawn. With one feature the band functions before
+    calibration are drawn too.
 
     Parameters
     ----------
@@ -71,8 +72,9 @@ def plot_active_rows(
     _draw_kinds_of_rows(ax, model, x, residuals)
     mark_rows(ax, x, residuals, marked)
     _number_rows(ax, x, residuals, np.union1d(*marked))
-    if getattr(model, "residual_rule_", "in-sample") == "out-of-fold":
-        add_note(ax, "learnt from out-of-fold residuals, not from these")
+    rule = getattr(model, "residual_rule_", "in-sample")
+    if rule != "in-sample":
+        add_note(ax, f"learnt from {rule} residuals, not from these")
     ax.set(xlabel=along.label, ylabel=f"{target_name(y)} − prediction")
     open_frame(ax)
     legend_below(ax, show=legend)
