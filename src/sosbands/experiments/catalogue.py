@@ -40,6 +40,7 @@ class Entry:
 
 
 ENTRIES = (
+    Entry("claims", "the paper's sentences", "Claims of the paper and what the stored rows say"),
     Entry("penalty-bands", "figure, main text", "Impact of the symmetry penalty on the bands"),
     Entry("criterion-maps", "figure, main text", "HSIC over penalty and lengthscale"),
     Entry("synthetic-main", "figure, main text", "Mean width and local coverage, cases 1, 3 and 4"),
