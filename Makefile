@@ -9,7 +9,7 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
-.PHONY: help install demo test docs lint format type bench evidence compare clean
+.PHONY: help install demo test docs lint format type bench evidence reproduce clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -51,8 +51,8 @@ evidence: $(STAMP)  ## long statistical and numerical runs; each continues where
 	$(BIN)/python benchmarks/evidence.py --study all --jobs 2
 	$(BIN)/python benchmarks/random_problems.py --count 500 --jobs 2
 
-compare: $(STAMP)  ## all methods on Diabetes and Concrete beside the paper's numbers (needs SOSBANDS_DATA)
-	$(BIN)/python benchmarks/compare_real.py --jobs 2
+reproduce: $(STAMP)  ## every figure and table of the paper, small (PRESET=paper: its sizes, many hours; needs SOSBANDS_DATA)
+	$(BIN)/python -m sosbands reproduce all --preset $(or $(PRESET),quick) --jobs 2
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

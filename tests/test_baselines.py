@@ -25,6 +25,7 @@ from sosbands.baselines import (
     HomoscedasticGP,
     LocallyWeightedCP,
     QuantileForestCQR,
+    RelaxedQuantileCQR,
     SplitCP,
     SquaredSoS,
     make_method,
@@ -46,6 +47,7 @@ Y_NEW = np.sin(2 * X_NEW[:, 0]) + (1.2 + X_NEW[:, 1]) * RNG.standard_normal(30)
 FAST = {
     "cqr-forest": {"n_estimators": 10},
     "cqr-boosting": {"max_iter": 10},
+    "rqr": {"cv": 2, "width_ridge": 1.0},
     "gp": {},
     "het-gp": {"max_iter": 20},
     "squared-sos": {"estimator": Ridge(), "lengthscale": "median", "tol": 1e-2},
@@ -72,6 +74,8 @@ def fast(name, **settings):
     [
         QuantileForestCQR(n_estimators=10),
         GradientBoostingCQR(max_iter=10),
+        RelaxedQuantileCQR(cv=2, center_ridge=0.01),
+        RelaxedQuantileCQR(width_penalty=0, lengthscale=1.0, width_ridge=0.1, max_rank=20, calibration="asymmetric"),
         HomoscedasticGP(),
         HomoscedasticGP(conformal_score="normalized", calibration="asymmetric"),
         HeteroscedasticGP(max_iter=10),
@@ -138,6 +142,7 @@ def test_a_later_change_of_a_parameter_does_not_part_band_and_calibration(name):
     model = fast(name).fit(X, Y)
     before = model.predict_interval(X_NEW, 0.8)
     later = {"confidence_level": 0.5, "conformal_score": "normalized", "quantiles": (0.3, 0.4), "min_scale": 1.0}
+    later |= {"width_penalty": 5.0, "lengthscale": 3.0, "center_ridge": 2.0, "width_ridge": 3.0}
     model.set_params(**{key: value for key, value in later.items() if key in model.get_params(deep=False)})
     assert np.array_equal(model.predict_interval(X_NEW, 0.8), before)
 
@@ -165,7 +170,7 @@ def test_blocks_of_rows_do_not_change_the_numbers(name, monkeypatch):
 
 
 def test_methods_by_name():
-    assert list(METHODS) == ["cqr-forest", "cqr-boosting", "gp", "het-gp", "squared-sos", "split", "local"]
+    assert list(METHODS) == ["cqr-forest", "cqr-boosting", "rqr", "gp", "het-gp", "squared-sos", "split", "local"]
     assert "sos" not in METHODS
     model = make_method("local", estimator=Ridge(2.0), n_jobs=2, calibration="asymmetric", min_scale=0.2)
     assert isinstance(model, LocallyWeightedCP)
@@ -210,6 +215,15 @@ BAD = [
     ("cqr-boosting", {"quantiles": 0.1}, "quantiles=0.1: expected None or two increasing levels"),
     ("cqr-boosting", {"quantiles": (0.0, 0.5)}, "quantiles=.*: expected None or two increasing levels"),
     ("cqr-boosting", {"max_iter": True}, "max_iter=True: expected an int >= 1"),
+    ("rqr", {"width_penalty": -1.0}, "width_penalty=-1.0: expected a finite number >= 0"),
+    ("rqr", {"width_penalty": np.inf}, "width_penalty=inf: expected a finite number >= 0"),
+    ("rqr", {"width_penalty": "auto"}, "width_penalty='auto': expected a finite number >= 0"),
+    ("rqr", {"lengthscale": "median"}, "lengthscale='median': expected 'auto' or a finite number > 0"),
+    ("rqr", {"center_ridge": 0}, "center_ridge=0: expected 'auto' or a finite number > 0"),
+    ("rqr", {"width_ridge": np.nan}, "width_ridge=nan: expected 'auto' or a finite number > 0"),
+    ("rqr", {"max_rank": 0}, "max_rank=0: expected an int >= 1"),
+    ("rqr", {"max_iter": 0}, "max_iter=0: expected an int >= 1"),
+    ("rqr", {"cv": 1}, "cv=1: expected an int >= 2"),
     ("gp", {"conformal_score": "sum"}, r"conformal_score='sum': expected one of \['additive', 'normalized'\]"),
     ("gp", {"n_starts": 0}, "n_starts=0: expected an int >= 1"),
     ("het-gp", {"start": "warm"}, "start='warm': expected one of"),
@@ -341,7 +355,7 @@ def test_boosting_takes_gaps_and_categories():
     np.testing.assert_allclose(model.predict(table), direct.predict(table), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["cqr-forest", "gp", "het-gp", "split", "squared-sos"])
+@pytest.mark.parametrize("name", ["cqr-forest", "rqr", "gp", "het-gp", "split", "squared-sos"])
 def test_gaps_and_words_are_rejected_where_the_model_has_no_way_with_them(name):
     model = fast(name)
     with_gap = X.copy()

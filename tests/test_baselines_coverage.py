@@ -21,6 +21,7 @@ CELLS = ((20, 0.9), (100, 0.9))
 SETTINGS = {
     "cqr-forest": {"n_estimators": 10},
     "cqr-boosting": {"max_iter": 10},
+    "rqr": {"cv": 2, "center_ridge": 0.1},
     "squared-sos": {"estimator": SmoothingSplineRegressor(), "lengthscale": 0.5, "rank": 10, "tol": 1e-2},
     "split": {"estimator": SmoothingSplineRegressor()},
     "local": {"estimator": SmoothingSplineRegressor(), "scale_estimator": RandomForestRegressor(5, random_state=0)},

@@ -23,6 +23,7 @@ X_NEW = RNG.uniform(-0.9, 0.9, (20, 2))
 SETTINGS = {
     "cqr-forest": {"n_estimators": 5},
     "cqr-boosting": {"max_iter": 5},
+    "rqr": {"cv": 2},
     "het-gp": {"max_iter": 10},
     "squared-sos": {"estimator": Ridge(), "cv": 2, "tol": 1e-2},
     "split": {"estimator": make_pipeline(StandardScaler(), Ridge())},

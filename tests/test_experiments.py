@@ -10,7 +10,7 @@ from sosbands.comparison import MeanInterval, StoreError, corrected_interval, re
 from sosbands.experiments import ENTRIES, Config, find_entry
 from sosbands.experiments.claims_real import asymmetric_is_wider, closest_worst_set, covers
 from sosbands.experiments.claims_synthetic import fewer_asymmetric, lowest
-from sosbands.experiments.methods import OURS, PAPER, SHOWN, chosen, interval_method
+from sosbands.experiments.methods import OURS, PAPER, PAPER_CQR, SHOWN, chosen, interval_method
 from sosbands.experiments.paper_numbers import printed
 from sosbands.experiments.real_runs import inliers
 from sosbands.experiments.synthetic_runs import Draw
@@ -96,7 +96,7 @@ def test_every_entry_is_a_file_with_compute_and_draw():
 
 def test_printed_numbers():
     assert printed("mean_width", "Bike", PAPER) == (162.66, 5.86)
-    assert printed("marginal_coverage", "Yacht", "cqr-forest") == (0.895, 0.055)
+    assert printed("marginal_coverage", "Yacht", PAPER_CQR) == (0.895, 0.055)
     assert printed("asym_wider_percent", "All datasets") == (69.17, None)
     assert printed("mean_width", "Bike", OURS) is None
 
@@ -116,7 +116,7 @@ def test_methods_learn_from_all_rows_and_say_what_they_chose():
     assert judged["coverage"] == pytest.approx(0.9, abs=0.04)
     assert judged["acg_combined"] == pytest.approx((judged["acg_lower"] + judged["acg_upper"]) / 2)
     assert chosen(interval_method("split", 0)) == {}
-    assert set(SHOWN) >= {OURS, PAPER, "cqr-forest", "gp", "het-gp", "squared-sos"}
+    assert set(SHOWN) >= {OURS, PAPER, PAPER_CQR, "gp", "het-gp", "squared-sos"}
 
 
 def test_draws_are_paired_and_their_parts_independent():
@@ -177,7 +177,7 @@ def synthetic_rows(gaps):
 
 
 def test_lowest_is_paired_against_the_best_rival():
-    gaps = {PAPER: [0.02, 0.04, 0.06], "gp": [0.03, 0.05, 0.071], "cqr-forest": [0.1, 0.1, 0.1]}
+    gaps = {PAPER: [0.02, 0.04, 0.06], "gp": [0.03, 0.05, 0.071], PAPER_CQR: [0.1, 0.1, 0.1]}
     verdict = lowest(synthetic_rows(gaps), 3, "acg_combined", "ACG")
     assert verdict.word == CONFIRMED  # all differences near -0.01 though the values vary
     assert "next hom. GP 0.0503" in verdict.figure

@@ -24,6 +24,7 @@ TRUSTED = (
     "sosbands.baselines.heteroscedastic_gp.HeteroscedasticGP",
     "sosbands.baselines.homoscedastic_gp.HomoscedasticGP",
     "sosbands.baselines.noisy_process.NoisyProcess",
+    "sosbands.baselines.relaxed_quantile.RelaxedQuantileCQR",
     "sosbands.baselines.split.LocallyWeightedCP",
     "sosbands.baselines.split.SplitCP",
     "sosbands.baselines.squared_sos.SquaredSoS",

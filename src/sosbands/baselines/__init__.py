@@ -4,6 +4,7 @@ from sosbands.baselines.cqr import GradientBoostingCQR, QuantileForestCQR
 from sosbands.baselines.heteroscedastic_gp import HeteroscedasticGP
 from sosbands.baselines.homoscedastic_gp import HomoscedasticGP
 from sosbands.baselines.methods import COMMON, METHODS, make_method
+from sosbands.baselines.relaxed_quantile import RelaxedQuantileCQR
 from sosbands.baselines.split import LocallyWeightedCP, SplitCP
 from sosbands.baselines.squared_sos import SquaredSoS
 
@@ -15,6 +16,7 @@ __all__ = [
     "HomoscedasticGP",
     "LocallyWeightedCP",
     "QuantileForestCQR",
+    "RelaxedQuantileCQR",
     "SplitCP",
     "SquaredSoS",
     "make_method",

@@ -8,12 +8,14 @@ from sosbands.baselines.base import Baseline
 from sosbands.baselines.cqr import GradientBoostingCQR, QuantileForestCQR
 from sosbands.baselines.heteroscedastic_gp import HeteroscedasticGP
 from sosbands.baselines.homoscedastic_gp import HomoscedasticGP
+from sosbands.baselines.relaxed_quantile import RelaxedQuantileCQR
 from sosbands.baselines.split import LocallyWeightedCP, SplitCP
 from sosbands.baselines.squared_sos import SquaredSoS
 
 METHODS: dict[str, type[Baseline]] = {
     "cqr-forest": QuantileForestCQR,
     "cqr-boosting": GradientBoostingCQR,
+    "rqr": RelaxedQuantileCQR,
     "gp": HomoscedasticGP,
     "het-gp": HeteroscedasticGP,
     "squared-sos": SquaredSoS,

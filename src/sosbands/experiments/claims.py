@@ -15,6 +15,7 @@ from sosbands.experiments import claims_real as real
 from sosbands.experiments import claims_synthetic as synthetic
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.figures import column, grouped, succeeded
+from sosbands.experiments.methods import PAPER_CQR
 from sosbands.experiments.verdicts import CONFIRMED, NOT_CONFIRMED, Verdict, shown
 
 
@@ -80,7 +81,7 @@ CLAIMS: tuple[tuple[str, str, Check], ...] = (
     (
         "Case 3: tight, unlike CQR, het. GP and symmetric kSoS",
         "synthetic-cases",
-        partial(synthetic.narrower, case=3, rivals=("cqr-forest", "het-gp", "squared-sos")),
+        partial(synthetic.narrower, case=3, rivals=(PAPER_CQR, "het-gp", "squared-sos")),
     ),
     (
         "Case 4: penalised kSoS has the lowest ACG^c",
@@ -132,7 +133,7 @@ CLAIMS: tuple[tuple[str, str, Check], ...] = (
     ),
     ("Energy: narrower than both GPs", "real-width", partial(real.narrower, dataset="Energy", rivals=("gp", "het-gp"))),
     ("Miami: narrower than both GPs", "real-width", partial(real.narrower, dataset="Miami", rivals=("gp", "het-gp"))),
-    ("CQR yields much wider intervals", "real-width", partial(real.wider_than, rival="cqr-forest")),
+    ("CQR yields much wider intervals", "real-width", partial(real.wider_than, rival=PAPER_CQR)),
     (
         "Bike: pure asymmetry is never selected",
         "real-penalties",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sosbands.comparison import MeanInterval, corrected_interval
 from sosbands.experiments.config import Rows
 from sosbands.experiments.figures import column, grouped, succeeded
-from sosbands.experiments.methods import PAPER, SHOWN
+from sosbands.experiments.methods import PAPER, PAPER_CQR, SHOWN
 from sosbands.experiments.verdicts import Verdict, all_of, below, means, near, paired, share_difference, shown
 
-COMPETITORS = ("cqr-forest", "gp", "het-gp", "squared-sos")
+COMPETITORS = (PAPER_CQR, "gp", "het-gp", "squared-sos")
 
 
 def lowest(rows: Rows, case: int, name: str, what: str) -> Verdict:

@@ -10,11 +10,11 @@ import numpy as np
 
 from sosbands._types import Array
 from sosbands.experiments.config import Rows
-from sosbands.experiments.methods import OURS, PAPER
+from sosbands.experiments.methods import OURS, PAPER, PAPER_CQR
 
 # Okabe and Ito's palette, which stays apart for colour-blind readers.
 COLOURS = {
-    "cqr-forest": "#E69F00",
+    PAPER_CQR: "#E69F00",
     "gp": "#999999",
     "het-gp": "#009E73",
     "squared-sos": "#56B4E9",

@@ -10,11 +10,13 @@ from sosbands.baselines import METHODS, make_method
 from sosbands.tuning import Rules
 
 OURS, PAPER, PER_FEATURE = "sos", "sos-paper", "sos-per-feature"
+PAPER_CQR = "cqr-paper"
 SHOWN = {
     OURS: "sosbands",
     PAPER: "pen. kSoS",
     PER_FEATURE: "sosbands, lengthscale per feature",
-    "cqr-forest": "CQR",
+    PAPER_CQR: "CQR",
+    "cqr-forest": "CQR, leaves of 5",
     "gp": "hom. GP",
     "het-gp": "het. GP",
     "squared-sos": "sym. kSoS",
@@ -23,7 +25,7 @@ SHOWN = {
     "local": "local CP",
     "rqr": "RQR",
 }
-SIDED = (OURS, PAPER, "cqr-forest", "cqr-boosting")  # whose two ends have a score each
+SIDED = (OURS, PAPER, PAPER_CQR, "cqr-forest", "cqr-boosting", "rqr")  # whose two ends have a score each
 
 
 class PaperBandRegressor(SoSBandRegressor):
@@ -64,6 +66,8 @@ def interval_method(name: str, seed: int, **settings: Any) -> Any:
         return FeatureBandRegressor(**settings)
     if name == PAPER:
         return PaperBandRegressor(**settings)
+    if name == PAPER_CQR:  # trees grown to single rows, as in the first CQR paper: its widths match the tables
+        name, settings = "cqr-forest", {**settings, "min_samples_leaf": 1}
     known = METHODS[name]._get_param_names()
     return make_method(name, **{key: value for key, value in settings.items() if key in known})
 

@@ -7,9 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from sosbands.experiments.methods import PAPER
+from sosbands.experiments.methods import PAPER, PAPER_CQR
 
-METHODS = {"cqr-forest": "cqr", "het-gp": "het_gp", "gp": "hom_gp", PAPER: "pen_ksos"}
+METHODS = {PAPER_CQR: "cqr", "het-gp": "het_gp", "gp": "hom_gp", PAPER: "pen_ksos"}
 
 
 class Printed(NamedTuple):

@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sosbands._types import Array, IntArray
 from sosbands.datasets import RealData, load_real, real_names
 from sosbands.experiments.config import Config, Rows
-from sosbands.experiments.methods import OURS, PAPER, SIDED, chosen, interval_method
+from sosbands.experiments.methods import OURS, PAPER, PAPER_CQR, SIDED, chosen, interval_method
 from sosbands.metrics import evaluate_intervals
 from sosbands.point_models import default_regressor
 
@@ -21,8 +21,8 @@ LEVEL = 0.9
 REPETITIONS = {"quick": 2, "paper": 10}
 QUICK_SETS = ("Diabetes", "MPG", "Yacht")
 # the cheap ones first, so that an interrupted run has whole tables of them
-TABLE_METHODS = ("cqr-forest", "gp", PAPER, "het-gp")
-FURTHER_METHODS = (OURS, "squared-sos", "cqr-boosting", "split", "local")
+TABLE_METHODS = (PAPER_CQR, "gp", PAPER, "het-gp")
+FURTHER_METHODS = (OURS, "squared-sos", "cqr-forest", "cqr-boosting", "rqr", "split", "local")
 
 
 def real_rows(config: Config, methods: Iterable[str], names: Iterable[str] | None = None, **axes: Any) -> Rows:

@@ -12,14 +12,14 @@ import numpy as np
 from sosbands._types import Array
 from sosbands.datasets import SyntheticCase, synthetic_case
 from sosbands.experiments.config import Config, Rows
-from sosbands.experiments.methods import OURS, PAPER, chosen, interval_method
+from sosbands.experiments.methods import OURS, PAPER, PAPER_CQR, chosen, interval_method
 from sosbands.metrics import coverage, coverage_gaps, interval_score, mean_width, rmse_to_oracle
 from sosbands.point_models import SmoothingSplineRegressor, default_regressor
 
 LEVEL = 0.9
 N_CALIBRATION, N_TEST, N_PLACES, N_CONDITIONAL = 2000, 1000, 100, 1000
 CASES = (1, 2, 3, 4, 5, 6)
-METHODS = ("cqr-forest", "gp", "het-gp", "squared-sos", PAPER, OURS)
+METHODS = (PAPER_CQR, "gp", "het-gp", "squared-sos", PAPER, OURS)
 REPETITIONS = {"quick": 2, "paper": 20}
 
 
