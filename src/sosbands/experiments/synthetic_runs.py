@@ -23,7 +23,13 @@ METHODS = (PAPER_CQR, "gp", "het-gp", "squared-sos", PAPER, OURS)
 REPETITIONS = {"quick": 2, "paper": 20}
 
 
-def synthetic_rows(config: Config, cases: Iterable[int] = CASES, methods: Iterable[str] = METHODS, **axes: Any) -> Rows:
+def synthetic_rows(
+    config: Config,
+    cases: Iterable[int] = CASES,
+    methods: Iterable[str] = METHODS,
+    repetitions: int | None = None,
+    **axes: Any,
+) -> Rows:
     """Rows of the methods on the cases, with the paper's sample sizes (quick: at most 100 points)."""
     tasks = [
         {
@@ -34,7 +40,7 @@ def synthetic_rows(config: Config, cases: Iterable[int] = CASES, methods: Iterab
             "repetition": k,
         }
         for method in methods
-        for k in range(REPETITIONS[config.preset])
+        for k in range(repetitions or REPETITIONS[config.preset])
         for case in cases
     ]
     return config.run("synthetic", synthetic_row, tasks, seed_axes=["case", "n", "repetition"])
