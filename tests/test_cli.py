@@ -374,7 +374,7 @@ def test_json_is_the_only_output(folder, tmp_path):
         assert "filled with the median" in sosbands(*words).stderr
 
 
-@pytest.mark.parametrize("command", ["demo", "fit", "predict", "evaluate", "compare", "explore", "bench"])
+@pytest.mark.parametrize("command", ["demo", "fit", "predict", "evaluate", "compare", "explore", "bench", "reproduce"])
 def test_every_help_has_an_example_of_itself(command):
     printed = done(command, "--help")
     assert re.search(rf"Example:\n +sosbands {command} ", printed)
@@ -397,7 +397,7 @@ def commands_in_the_docs():
 def test_commands_in_the_docs_can_be_typed(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where none of the files exist: the command line is understood, then a file is missing
     words = line.split()[1:]
-    if words[0] in ("demo", "bench"):
+    if words[0] in ("demo", "bench", "reproduce"):
         assert all(word in done(words[0], "--help") for word in words if word.startswith("-"))
         return
     result = sosbands(*words)

@@ -372,6 +372,9 @@ def test_markdown(result):
     assert repr(text) == "a|b      n\nx    1.235\ny      inf"
     assert text.column("n") == [1.23456, math.inf]
     assert repr(TextTable([])) == "(no rows)"
+    noted = TextTable([{"n": 1.5}, {"n": 2.5}], [{"n": "1.5 ± 1"}, {"n": "-"}], note="About n.")
+    assert noted.to_markdown() == "| n |\n|---:|\n| 1.5 ± 1 |\n| - |\n\nAbout n."
+    assert repr(noted) == "      n\n1.5 ± 1\n      -\n\nAbout n."
     with pytest.raises(KeyError, match="column 'm': expected one of"):
         text.column("m")
 

@@ -19,6 +19,7 @@ from sosbands.cli.explore import explore
 from sosbands.cli.fit import fit
 from sosbands.cli.interruption import Stopped, stop_on_signals
 from sosbands.cli.predict import predict
+from sosbands.cli.reproduce import reproduce
 
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # their messages are written for users
 
@@ -102,6 +103,7 @@ SHORT: dict[Callable[..., None], str] = {
     compare: "Compare methods on repeated splits of a table.",
     explore: "Write an interactive HTML page about a table.",
     bench: "Measure the solver against the paper's recipe.",
+    reproduce: "Compute and draw the paper's figures and tables.",
 }
 for command, short in SHORT.items():
     app.command(short_help=short)(command)

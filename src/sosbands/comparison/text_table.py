@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import fill
 from typing import Any
+
+MISSING = "-"
+NOTE_WIDTH = 100
 
 
 class TextTable(Sequence[dict[str, Any]]):
@@ -14,12 +18,20 @@ class TextTable(Sequence[dict[str, Any]]):
     rows : sequence of mappings
         What is in the table, with full precision.
     shown : sequence of mappings, optional
-        What is printed in its place.
+        What is printed in its place; a cell "-" stands for a missing number.
+    note : str
+        What a reader should know, printed below the table.
     """
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]] | None = None) -> None:
+    def __init__(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        shown: Sequence[Mapping[str, Any]] | None = None,
+        note: str = "",
+    ) -> None:
         self._rows = [dict(row) for row in rows]
         self._shown = self._rows if shown is None else [dict(row) for row in shown]
+        self.note = note
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -51,12 +63,13 @@ class TextTable(Sequence[dict[str, Any]]):
         lines = ["| " + " | ".join(_escaped(name) for name in names) + " |"]
         lines.append("|" + "|".join("---:" if numeric else "---" for numeric in right) + "|")
         lines += ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in cells]
-        return "\n".join(lines)
+        return "\n".join([*lines, "", self.note] if self.note else lines)
 
     def __repr__(self) -> str:
         names, cells, right = self._cells()
+        below = ["", fill(self.note, NOTE_WIDTH)] if self.note else []
         if not cells:
-            return "(no rows)"
+            return "\n".join(["(no rows)", *below])
         widths = [max(len(line[i]) for line in [names, *cells]) for i in range(len(names))]
         lines = [
             "  ".join(
@@ -65,14 +78,14 @@ class TextTable(Sequence[dict[str, Any]]):
             ).rstrip()
             for line in [names, *cells]
         ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *below])
 
     def _cells(self) -> tuple[list[str], list[list[str]], list[bool]]:
         """Names, texts and whether a column holds numbers (those that start with a digit or a sign count)."""
         names = list(self._shown[0]) if self._shown else []
         cells = [[_text(row[name]) for name in names] for row in self._shown]
-        right = [all(_is_number(row[i]) for row in cells) for i in range(len(names))]
-        return names, cells, right
+        columns = [[row[i] for row in cells if row[i] != MISSING] for i in range(len(names))]
+        return names, cells, [bool(column) and all(map(_is_number, column)) for column in columns]
 
 
 def as_frame(rows: Sequence[Mapping[str, Any]]) -> Any:

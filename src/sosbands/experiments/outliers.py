@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from sosbands.comparison import TextTable
 from sosbands.experiments.config import Config, Rows
-from sosbands.experiments.methods import PAPER, PAPER_CQR
+from sosbands.experiments.figures import grouped
+from sosbands.experiments.methods import PAPER, PAPER_CQR, SHOWN
+from sosbands.experiments.paper_numbers import Printed, printed
 from sosbands.experiments.real_runs import real_rows
+from sosbands.experiments.real_tables import (
+    counts,
+    failures_note,
+    joined,
+    number_cell,
+    ordered_groups,
+    printed_cell,
+    summary,
+)
 
 SETS = ("Concrete", "Bike", "Power", "Yacht")
+KINDS = ("removed", "kept")
 
 
 def compute(config: Config) -> Rows:
@@ -16,3 +33,35 @@ def compute(config: Config) -> Rows:
     removed = real_rows(config, methods, names)
     kept = real_rows(config, methods, names, outliers="kept")
     return [*removed, *kept]
+
+
+def draw(rows: Rows) -> TextTable:
+    """A line per data set and method, removed and kept side by side, with the paper's width, which removes them."""
+    found, shown = [], []
+    for (dataset, method), group in ordered_groups(rows).items():
+        kinds = grouped(group, "outliers")
+        paper = printed("mean_width", dataset, method)
+        line: dict[str, Any] = {"dataset": dataset, "method": method}
+        cells: dict[str, Any] = {"data set": dataset, "method": SHOWN.get(method, method)}
+        for kind in KINDS:
+            mine = kinds.get(kind, [])
+            width, coverage = summary(mine, "mean_width", np.median), summary(mine, "coverage")
+            line |= {f"{kind}_width_median": width.value, f"{kind}_width_sd": width.sd}
+            line |= {f"{kind}_coverage_mean": coverage.value, f"{kind}_coverage_sd": coverage.sd}
+            line |= {f"{kind}_{name}": count for name, count in counts(mine).items()}
+            cells[f"width, {kind}"] = str(width)
+            cells[f"coverage, {kind}"] = number_cell(coverage.value, ".3f")
+        line |= {"paper_median": None, "paper_sd": None} if paper is None else _paper(paper)
+        cells["paper's width"] = printed_cell(paper)
+        cells["n"] = f"{line['removed_n']} / {line['kept_n']}"
+        found.append(line)
+        shown.append(cells)
+    note = (
+        "Outliers removed from the learning rows, as in the paper, or kept; calibration and test rows are the same. "
+        "Width: median ± standard deviation over n repetitions (removed / kept); coverage: mean."
+    )
+    return TextTable(found, shown, joined(note, failures_note(rows)))
+
+
+def _paper(number: Printed) -> dict[str, Any]:
+    return {"paper_median": number.value, "paper_sd": number.sd}

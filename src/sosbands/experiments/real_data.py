@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from sosbands.comparison import TextTable
 from sosbands.datasets import load_real, real_names
 from sosbands.experiments.config import Config, Rows
+from sosbands.experiments.figures import succeeded
 from sosbands.experiments.real_runs import QUICK_SETS
+from sosbands.experiments.real_tables import sets_of
+
+COLUMNS = (
+    *("dataset", "n_features", "n_features_raw", "n_rows", "n_rows_raw"),
+    *("n_learning", "n_calibration", "n_test", "outlier_fraction", "dropped"),
+)
 
 
 def compute(config: Config) -> Rows:
@@ -29,3 +37,32 @@ def description_row(axes: dict[str, Any], seed: int) -> dict[str, Any]:  # noqa:
         "outlier_fraction": data.outlier_fraction,
         "dropped": ", ".join(data.dropped_features),
     }
+
+
+def draw(rows: Rows) -> TextTable:
+    """A line per data set, as in the paper, with rows before the paper's steps and the features left out."""
+    fine = {row["dataset"]: row for row in succeeded(rows)}
+    found = [{name: fine[dataset][name] for name in COLUMNS} for dataset in sets_of(rows) if dataset in fine]
+    lacking = [dataset for dataset in sets_of(rows) if dataset not in fine]
+    note = "In brackets: before the paper's steps. Outliers: share of the learning rows that the paper removes."
+    if lacking:
+        note += f" Not found: {', '.join(lacking)}."
+    return TextTable(found, [_shown(row) for row in found], note)
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    outliers = row["outlier_fraction"]
+    return {
+        "data set": row["dataset"],
+        "features": _before(row["n_features"], row["n_features_raw"]),
+        "rows": _before(row["n_rows"], row["n_rows_raw"]),
+        "learning": row["n_learning"],
+        "calibration": row["n_calibration"],
+        "test": row["n_test"],
+        "outliers": f"{100 * outliers:.0f} %" if outliers else "-",
+        "features left out": row["dropped"] or "-",
+    }
+
+
+def _before(after: int, before: int) -> str:
+    return str(after) if after == before else f"{after} ({before})"

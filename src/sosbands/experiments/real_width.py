@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from sosbands.comparison import TextTable
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.real_runs import TABLE_METHODS, real_rows
+from sosbands.experiments.real_tables import beside_paper
 
 
 def compute(config: Config) -> Rows:
     """The paper's four methods on all data sets."""
     return real_rows(config, TABLE_METHODS)
+
+
+def draw(rows: Rows) -> TextTable:
+    """A line per data set and method: our median width, the paper's, and the difference."""
+    return beside_paper(rows, "mean_width", "mean_width", "median")
