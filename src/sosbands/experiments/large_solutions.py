@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from sosbands import learn_bands
+from sosbands.experiments.caption_words import case_words, failure_words, span_words
 from sosbands.experiments.config import Config, Rows
+from sosbands.experiments.curve_panels import draw_curves
+from sosbands.experiments.figures import COLOURS, add_caption, new_figure, succeeded
+from sosbands.experiments.methods import OURS
+from sosbands.experiments.panels import empty_figure, hide_rest, legend_above, set_text
 from sosbands.experiments.synthetic_runs import CASES, Draw
 
 
@@ -36,3 +41,28 @@ def solution_row(axes: dict[str, Any], seed: int) -> dict[str, Any]:
     oracle = {"oracle_lower": oracle_lower, "oracle_upper": oracle_upper}
     certificate = {"gap": bands.gap, "violation": bands.violation, "solve_seconds": seconds, "rank": bands.rank}
     return {**curves, **oracle, "X": draw.X[:, 0], "y": draw.y, **certificate}
+
+
+def draw(rows: Rows) -> Any:
+    """A panel per case, with the certified gap and the time in its title."""
+    good = succeeded(rows)
+    if not good:
+        return empty_figure(rows)
+    columns = min(3, len(good))
+    lines = -(-len(good) // columns)
+    figure, axes = new_figure(lines, columns, (7.0, 1.3 + 2.1 * lines))
+    for place, (ax, row) in enumerate(zip(axes.flat, good, strict=False)):
+        draw_curves(ax, row, COLOURS[OURS], "bands before calibration")
+        title = f"{case_words(row['case'])}\ngap {row['gap']:.1e}, {row['solve_seconds']:.2f} s"
+        bottom = place + columns >= len(good)
+        set_text(ax, title=title, x="x" if bottom else "", y="y" if place % columns == 0 else "")
+    hide_rest(list(axes.flat), len(good))
+    legend_above(figure, axes.flat)
+    add_caption(
+        figure,
+        f"Bands before calibration, which cover every learning point, from one draw of "
+        f"n = {span_words(row['n'] for row in good)} points of each case; symmetry penalty 1, normalised penalties, "
+        f"median lengthscale. The oracle is that of 90 % intervals, for the shape. Titles: certified relative gap, "
+        f"and seconds of the solve.{failure_words(rows)}",
+    )
+    return figure

@@ -7,10 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from sosbands.experiments.caption_words import COVERAGE_GAP, cases_words, failure_words, penalty_words, span_words
 from sosbands.experiments.config import Config, Rows
+from sosbands.experiments.curve_panels import draw_curves
+from sosbands.experiments.figures import COLOURS, add_caption, new_figure, succeeded
 from sosbands.experiments.methods import PAPER
+from sosbands.experiments.panels import empty_figure, legend_above, set_text
 from sosbands.experiments.synthetic_runs import Draw
 
+DIFFERENCE = r"$|f_\mathrm{up}-f_\mathrm{lo}|$"
 PENALTIES = (0.0, 100.0, math.inf)
 
 
@@ -30,3 +35,25 @@ def curves_row(axes: dict[str, Any], seed: int) -> dict[str, Any]:
     curves = {"x": x[:, 0], "center": model.predict(x), "lower": lower, "upper": upper}
     oracle = {"oracle_lower": oracle_lower, "oracle_upper": oracle_upper}
     return {**curves, **oracle, "X": draw.X[:, 0], "y": draw.y, **draw.judge(model)}
+
+
+def draw(rows: Rows) -> Any:
+    """One panel per penalty; where the sides differ, the part of the longer one beyond the shorter is shaded."""
+    good = succeeded(rows)
+    if not good:
+        return empty_figure(rows)
+    figure, axes = new_figure(1, len(good), (7.0, 3.4), sharex=True, sharey=True)
+    for ax, row in zip(axes[0], good, strict=True):
+        draw_curves(ax, row, COLOURS[PAPER], "90 % interval", asymmetry=True)
+        numbers = f"width {row['mean_width']:.2f}, {COVERAGE_GAP} {row['acg_combined']:.3f}"
+        title = f"symmetry penalty {penalty_words(row['symmetry_penalty'])}\n{numbers}"
+        set_text(ax, title=title, x="x", y="y" if ax is axes[0, 0] else "")
+    legend_above(figure, axes.flat)
+    add_caption(
+        figure,
+        f"Calibrated 90 % intervals of {cases_words(good)}, one draw of "
+        f"n = {span_words(row['n'] for row in good)} learning points, median lengthscale. Shaded: the part of the "
+        f"longer side beyond the shorter, {DIFFERENCE}; none if both are equal. Titles: mean width of the "
+        f"interval and combined local coverage gap ({COVERAGE_GAP}), on test data.{failure_words(rows)}",
+    )
+    return figure

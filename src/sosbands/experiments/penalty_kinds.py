@@ -2,19 +2,78 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from sosbands.experiments.box_panels import LABELS, draw_boxes
+from sosbands.experiments.caption_words import BOXES, COVERAGE_GAP, count_words, failure_words, span_words
 from sosbands.experiments.config import Config, Rows
+from sosbands.experiments.figures import COLOURS, add_caption, column, grouped, new_figure, succeeded
 from sosbands.experiments.methods import PAPER
-from sosbands.experiments.real_runs import real_rows
+from sosbands.experiments.panels import BLACK, PURPLE, empty_figure, legend_above, set_text
+from sosbands.experiments.real_runs import LEVEL, real_rows
 from sosbands.experiments.synthetic_runs import synthetic_rows
+
+KINDS = {"training": "training-set penalty", "operator": "operator penalty"}
+KIND_COLOURS = {"training": COLOURS[PAPER], "operator": PURPLE}
 
 
 def compute(config: Config) -> Rows:
     """Both penalties on the same draws and splits."""
+    kinds: dict[str, dict[str, Any]] = {"training": {}, "operator": {"symmetry_kind": "operator"}}
     return [
         {**row, "kind": kind}
-        for kind, axes in (("training", {}), ("operator", {"symmetry_kind": "operator"}))
+        for kind, axes in kinds.items()
         for row in (
             *synthetic_rows(config, cases=(1,), methods=(PAPER,), **axes),
             *real_rows(config, (PAPER,), ("Diabetes",), **axes),
         )
     ]
+
+
+def draw(rows: Rows) -> Any:
+    """Above the synthetic case, below the data set; width on the left, local coverage on the right."""
+    good = succeeded(rows)
+    data = grouped([{**row, "data": _data(row)} for row in good], "data")
+    if not data:
+        return empty_figure(rows)
+    figure, axes = new_figure(len(data), 2, (7.0, 1.3 + 1.3 * len(data)), sharey="row")
+    lost = 0
+    for (left, right), (name, own) in zip(axes, data.items(), strict=True):
+        kinds = {kind: [row for row in own if row["kind"] == kind] for kind in KINDS}
+        lost += draw_boxes(
+            left, {kind: column(each, "mean_width") for kind, each in kinds.items()}, KIND_COLOURS, KINDS
+        )
+        synthetic = "case" in own[0]
+        local = {kind: column(each, "acg_combined") if synthetic else _worst(each) for kind, each in kinds.items()}
+        lost += draw_boxes(right, local, KIND_COLOURS, KINDS)
+        if not synthetic:
+            right.axvline((1 + LEVEL) / 2, color=BLACK, lw=1.0, ls="--", zorder=4, label="nominal, one side")
+        sizes = span_words(row["n" if synthetic else "n_learning"] for row in own)
+        set_text(left, title=f"{name}, n = {sizes}", x=LABELS["mean_width"], place="left")
+        set_text(right, x=COVERAGE_GAP if synthetic else "worst-set coverage, lower and upper")
+    legend_above(figure, axes.flat)
+    add_caption(
+        figure,
+        f"The two symmetry penalties, paper's rule, 90 % intervals, over {_counts(rows)}; the same data for both. "
+        f"Left: mean width; right: combined local coverage gap ({COVERAGE_GAP}) where the law is known, otherwise the "
+        f"smallest coverage over sets of neighbours, of lower and upper ends pooled. {BOXES}"
+        + (f" Values that are not finite, left out: {lost}." if lost else "")
+        + failure_words(rows),
+    )
+    return figure
+
+
+def _data(row: dict[str, Any]) -> str:
+    return f"case {row['case']}" if "case" in row else str(row["dataset"])
+
+
+def _worst(rows: Rows) -> Any:
+    return np.concatenate([column(rows, f"worst_set_coverage_{side}") for side in ("lower", "upper")])
+
+
+def _counts(rows: Rows) -> str:
+    """Repetitions of each kind, for each source of data."""
+    sources = grouped([{**row, "data": _data(row)} for row in rows], "data")
+    return " and ".join(f"{count_words(own, 'kind')} of {name}" for name, own in sources.items())

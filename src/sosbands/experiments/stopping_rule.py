@@ -12,14 +12,18 @@ from sklearn.model_selection import KFold
 
 from sosbands._types import Array, IntArray
 from sosbands.bands import learn_bands, penalty_scale
+from sosbands.comparison import TextTable
 from sosbands.conformal import conformal_quantile
+from sosbands.experiments.caption_words import number_words
 from sosbands.experiments.config import Config, Rows
+from sosbands.experiments.figures import grouped, succeeded
 from sosbands.experiments.synthetic_runs import LEVEL, Draw
 from sosbands.kernels import median_lengthscale, resolve_kernel
 from sosbands.reference.recipe import paper_recipe
 from sosbands.stats import hsic
 
 PENALTIES = (0.0, 10.0, 100.0, 1000.0, math.inf)
+CERTIFIED = "certified"
 FACTORS = (0.3, 1.0, 3.0)  # of the median lengthscale
 Bands = tuple[Callable[[Array], Array], Callable[[Array], Array], float]  # lower, upper, dual value
 
@@ -30,9 +34,90 @@ def compute(config: Config) -> Rows:
         {"case": case, "n": 100, "stop": stop, "repetition": k}
         for k in range(config.pick(quick=1, paper=20))
         for case in config.pick(quick=(5,), paper=(1, 3, 5))
-        for stop in ("certified", "ftol = gtol = 1e-2")
+        for stop in (CERTIFIED, "ftol = gtol = 1e-2")
     ]
     return config.run("stopping-rule", stop_row, tasks, seed_axes=["case", "n", "repetition"])
+
+
+def draw(rows: Rows) -> TextTable:
+    """A row per case and stopping rule, with medians over repetitions relative to the certified solution of the draw.
+
+    Widths and dual values have a number for each penalty; the table shows their median over repetitions and penalties
+    and the range, and its rows hold the median dual value of each penalty as well.
+    """
+    good = succeeded(rows)
+    certified = {_draw_key(row): row for row in good if row["stop"] == CERTIFIED}
+    penalties = tuple(dict.fromkeys(penalty for row in good for penalty in row["penalties"]))
+    table, shown = [], []
+    for (case, n, stop), own in grouped(rows, "case", "n", "stop").items():
+        runs = succeeded(own)
+        pairs = [(row, certified[_draw_key(row)]) for row in runs if _draw_key(row) in certified]
+        summary: dict[str, Any] = {
+            "case": case,
+            "n": n,
+            "stop": stop,
+            "runs": len(runs),
+            "failed": len(own) - len(runs),
+        }
+        summary["violation"] = _median([max(row["violation"]) for row in runs])
+        for name in ("width", "calibrated_width", "value"):
+            summary |= _ratios(pairs, name, penalties)
+        summary["criterion"] = _median([_ratio(row["criterion"], best["criterion"]) for row, best in pairs])
+        for name in ("symmetry_penalty", "lengthscale_factor"):
+            summary[f"other_{name}"] = 100 * float(np.mean([a[name] != b[name] for a, b in pairs])) if pairs else None
+        table.append(summary)
+        shown.append(_shown(summary))
+    return TextTable(table, shown)
+
+
+def _draw_key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["case"], row["n"], row["repetition"]
+
+
+def _ratio(number: float, reference: float) -> float:
+    return number / reference if reference else math.nan
+
+
+def _median(numbers: list[float]) -> float | None:
+    known = [number for number in numbers if not math.isnan(number)]
+    return float(np.median(known)) if known else None
+
+
+def _ratios(
+    pairs: list[tuple[dict[str, Any], dict[str, Any]]], name: str, penalties: tuple[float, ...]
+) -> dict[str, Any]:
+    """Median, range and medians by penalty of a quantity that has one number per penalty."""
+    found: dict[float, list[float]] = {penalty: [] for penalty in penalties}
+    for row, best in pairs:
+        for penalty, number, reference in zip(row["penalties"], row[name], best[name], strict=True):
+            found[penalty].append(_ratio(number, reference))
+    everything = [each for numbers in found.values() for each in numbers if not math.isnan(each)]
+    ends = {"lowest": min(everything, default=None), "highest": max(everything, default=None)}
+    each = {f"{name}_at_{penalty:g}": _median(numbers) for penalty, numbers in found.items() if name == "value"}
+    return {name: _median(everything), **{f"{name}_{end}": number for end, number in ends.items()}, **each}
+
+
+def _shown(summary: dict[str, Any]) -> dict[str, Any]:
+    """What is printed: a median and its range, and shares in per cent."""
+
+    def ranged(name: str) -> str:
+        middle, low, high = (number_words(summary[f"{name}{end}"], ".3g") for end in ("", "_lowest", "_highest"))
+        return middle if low == high else f"{middle} ({low} to {high})"
+
+    return {
+        "case": summary["case"],
+        "n": summary["n"],
+        "stopping rule": summary["stop"],
+        "runs": summary["runs"],
+        "failed": summary["failed"],
+        "largest violation / rms": number_words(summary["violation"], ".2g"),
+        "width / certified": ranged("width"),
+        "calibrated width / certified": ranged("calibrated_width"),
+        "dual value / certified": ranged("value"),
+        "criterion / certified": number_words(summary["criterion"]),
+        "other penalty, %": number_words(summary["other_symmetry_penalty"], ".0f"),
+        "other lengthscale, %": number_words(summary["other_lengthscale_factor"], ".0f"),
+    }
 
 
 def stop_row(axes: dict[str, Any], seed: int) -> dict[str, Any]:
@@ -41,7 +126,7 @@ def stop_row(axes: dict[str, Any], seed: int) -> dict[str, Any]:
     mean, sd = draw.X.mean(axis=0), draw.X.std(axis=0)
     Z, model = (draw.X - mean) / sd, draw.point_model().fit(draw.X, draw.y)
     r = draw.y - model.predict(draw.X)
-    problem = Problem(Z, r, draw.case.width_penalty, axes["stop"] == "certified")
+    problem = Problem(Z, r, draw.case.width_penalty, axes["stop"] == CERTIFIED)
     median = median_lengthscale(Z)
     row: dict[str, list[float]] = {name: [] for name in ("value", "width", "violation", "calibrated_width")}
     Z_calibration, Z_test = ((X - mean) / sd for X in (draw.X_calibration, draw.X_test))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from sosbands.experiments.box_panels import draw_cases
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.synthetic_runs import synthetic_rows
 
@@ -9,3 +12,8 @@ from sosbands.experiments.synthetic_runs import synthetic_rows
 def compute(config: Config) -> Rows:
     """The rows of `synthetic-cases` that the main text shows."""
     return synthetic_rows(config, cases=(1, 3, 4))
+
+
+def draw(rows: Rows) -> Any:
+    """A row of panels per case: mean width and combined coverage gap."""
+    return draw_cases(rows, ("mean_width", "acg_combined"))
