@@ -17,6 +17,7 @@ from sosbands.cli.output import Output, many
 from sosbands.cli.progress import on_terminal
 from sosbands.cli.table_files import written
 from sosbands.comparison import TextTable
+from sosbands.comparison.fingerprint import fingerprint
 from sosbands.experiments import ENTRIES, Config, Entry
 from sosbands.experiments.config import PRESETS, Rows
 
@@ -95,6 +96,9 @@ def reproduce(  # noqa: PLR0913
         raise
 
 
+ROWS_KEY = "Rows"  # of the text in an image: which rows it shows
+
+
 class _NothingToDraw(ValueError):
     """No row of an entry is stored, or all of them failed."""
 
@@ -122,7 +126,7 @@ def _run(entry: Entry, config: Config, says: Output) -> None:
         failed = _checked(rows, config)
         drawn = entry.draw(rows)
         counted = f"{many(len(rows), 'row')}, {failed} failed"
-        paths = _write(entry, drawn, config.folder / config.preset, f"Preset {config.preset}: {counted}.")
+        paths = _write(entry, drawn, rows, config.folder / config.preset, f"Preset {config.preset}: {counted}.")
     lines = [f"{entry.name}: {entry.title}", f"{counted}, {perf_counter() - clock:.1f} s"]
     if isinstance(drawn, TextTable):
         lines += ["", repr(drawn), ""]
@@ -152,14 +156,14 @@ def _told(rows: Rows) -> str:
     return "; ".join(told)
 
 
-def _write(entry: Entry, drawn: Any, folder: Path, counted: str) -> list[Path]:
+def _write(entry: Entry, drawn: Any, rows: Rows, folder: Path, counted: str) -> list[Path]:
     """Write a figure or a table; the files."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / entry.name
     if not isinstance(drawn, TextTable):
         image = path.with_suffix(".png")
         with written(image) as partial:
-            drawn.savefig(partial, dpi=DPI)
+            drawn.savefig(partial, dpi=DPI, metadata={ROWS_KEY: fingerprint(rows)})
         return [image]
     text, cells = path.with_suffix(".md"), path.with_suffix(".csv")
     with written(text) as partial:

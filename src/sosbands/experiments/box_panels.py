@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._types import Array
 from sosbands.experiments.caption_words import BOXES, COVERAGE_GAP, case_words, count_words, failure_words, span_words
 from sosbands.experiments.config import Rows
 from sosbands.experiments.figures import COLOURS, add_caption, column, grouped, new_figure, succeeded
 from sosbands.experiments.methods import SHOWN
 from sosbands.experiments.panels import BLACK, empty_figure, legend_above, set_text
 
+TAIL = 2.0  # distance of a value from the whiskers, in lengths of their range, beyond which the axis is cut
 LABELS = {"mean_width": "mean width (units of y)", "acg_combined": COVERAGE_GAP, "rmse": "RMSE to the oracle"}
 
 
@@ -52,7 +54,23 @@ def draw_boxes(ax: Any, values: Mapping[str, Any], colours: Mapping[str, str], n
     ax.set_yticks(range(len(finite)), [names[key] for key in finite])
     ax.set_ylim(len(finite) - 0.4, -0.6)
     ax.xaxis.set_major_locator(MaxNLocator(4))
+    _cut_tails(ax, found["whiskers"], finite)
     return sum(len(each) for each in values.values()) - sum(len(each) for each in finite.values())
+
+
+def _cut_tails(ax: Any, whiskers: Sequence[Any], values: Mapping[str, Any]) -> None:
+    """Let no few distant values squeeze the boxes: those beyond twice the whiskers are counted at the edge."""
+    ends = np.concatenate([np.zeros(0), *(line.get_xdata() for line in whiskers)])
+    ends = ends[np.isfinite(ends)]  # of a method without values they are not
+    largest = max((float(each.max()) for each in values.values() if len(each)), default=0.0)
+    if not len(ends) or largest <= ends.max() + TAIL * np.ptp(ends):
+        return
+    edge = ends.max() + 0.12 * np.ptp(ends)
+    ax.set_xlim(right=edge)
+    for position, each in enumerate(values.values()):
+        beyond = int(np.count_nonzero(each > edge))
+        if beyond:
+            ax.text(edge, position, f"+{beyond} ", ha="right", va="center", fontsize="x-small")
 
 
 def draw_cases(rows: Rows, metrics: Sequence[str]) -> Any:
@@ -66,7 +84,7 @@ def draw_cases(rows: Rows, metrics: Sequence[str]) -> Any:
     for position, (case, own) in enumerate(cases.items()):
         line, by_method = axes[position], grouped(own, "method")
         for ax, metric in zip(line, metrics, strict=True):
-            values = {name: column(by_method.get(name, []), metric) for name in methods}
+            values = {name: _values(by_method.get(name, []), metric) for name in methods}
             lost += draw_boxes(ax, values, COLOURS, SHOWN)
             title = f"{case_words(case)}, n = {span_words(row['n'] for row in own)}" if ax is line[0] else ""
             set_text(ax, title=title, x=LABELS[metric] if position == len(cases) - 1 else "", place="left")
@@ -82,6 +100,12 @@ def draw_cases(rows: Rows, metrics: Sequence[str]) -> Any:
         + failure_words(rows),
     )
     return figure
+
+
+def _values(rows: Rows, metric: str) -> Array:
+    """One value per repetition; of the combined gap two, those of the lower and of the upper ends."""
+    names = ("acg_lower", "acg_upper") if metric == "acg_combined" else (metric,)
+    return np.concatenate([column(rows, name) for name in names])
 
 
 def _heading(metric: str) -> str:

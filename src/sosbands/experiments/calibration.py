@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from sosbands.comparison import TextTable
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.figures import succeeded
 from sosbands.experiments.methods import PAPER, PAPER_CQR
 from sosbands.experiments.paper_numbers import printed
-from sosbands.experiments.real_runs import LEVEL, real_rows
+from sosbands.experiments.real_runs import real_rows
 from sosbands.experiments.real_tables import (
     ALL,
-    WORST_SETS,
+    NOMINAL,
     Spread,
     failures_note,
     joined,
@@ -23,9 +21,9 @@ from sosbands.experiments.real_tables import (
     number_cell,
     sets_of,
     spread_cell,
+    worst_set_distance,
 )
 
-NOMINAL = (1 + LEVEL) / 2  # of each end
 # what is measured in each run, and the paper's name of it
 MEASURES = {
     "wider_percent": "asym_wider_percent",
@@ -55,13 +53,9 @@ def _measured(row: dict[str, Any]) -> dict[str, float]:
     """The three measures of a run."""
     return {
         "wider_percent": 100.0 * (row["asymmetric_mean_width"] > row["mean_width"]),
-        "asymmetric_distance": _distance(row, "asymmetric_"),
-        "symmetric_distance": _distance(row, ""),
+        "asymmetric_distance": worst_set_distance(row, "asymmetric_"),
+        "symmetric_distance": worst_set_distance(row, ""),
     }
-
-
-def _distance(row: dict[str, Any], prefix: str) -> float:
-    return float(np.mean([abs(row[prefix + name] - NOMINAL) for name in WORST_SETS]))
 
 
 def _line(name: str, rows: Rows) -> dict[str, Any]:

@@ -12,7 +12,8 @@ NO_ROWS = "There are no rows to show."
 NOISE = {1: "normal", 2: "normal", 3: "log-normal", 4: "two-sided", 5: "exponential", 6: "normal"}  # of the cases
 COVERAGE_GAP = r"$\mathrm{ACG}^c$"
 BOXES = (
-    "Boxes: quartiles, with the median; whiskers: the most distant values within 1.5 box lengths; circles: the others."
+    "Boxes: quartiles, with the median; whiskers: the most distant values within 1.5 box lengths; circles: the others; "
+    "numbers at the right edge: values beyond it."
 )
 
 

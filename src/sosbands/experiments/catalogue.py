@@ -1,4 +1,4 @@
-"""The entries by name, in the order of the paper, then those beyond it."""
+"""The entries by name, in the order of the paper, then those beyond it, and the claims about all of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ class Entry:
 
 
 ENTRIES = (
-    Entry("claims", "the paper's sentences", "Claims of the paper and what the stored rows say"),
     Entry("penalty-bands", "figure, main text", "Impact of the symmetry penalty on the bands"),
     Entry("criterion-maps", "figure, main text", "HSIC over penalty and lengthscale"),
     Entry("synthetic-main", "figure, main text", "Mean width and local coverage, cases 1, 3 and 4"),
@@ -61,10 +60,15 @@ ENTRIES = (
     Entry("real-penalties", "figure, appendix", "Histograms of the selected penalty on real data"),
     Entry("stopping-rule", "beyond: what does the paper's stopping rule change?", "Loose and certified solutions"),
     Entry("criteria", "beyond: which criterion and which symmetry rule?", "Criteria and symmetry rules, cases 1-6"),
-    Entry("feature-lengthscales", "beyond: one lengthscale per feature?", "Isotropic and anisotropic kernels"),
+    Entry(
+        "feature-lengthscales",
+        "beyond: one lengthscale per feature?",
+        "One common lengthscale, and one per side and feature",
+    ),
     Entry("residual-kinds", "beyond: which residuals?", "In-sample and out-of-fold residuals, boosting model"),
     Entry("more-competitors", "beyond: further competitors", "Interval scores of all methods on twelve data sets"),
     Entry("outliers", "beyond: the paper's outlier rule", "Widths with and without the removal of outliers"),
+    Entry("claims", "the paper's sentences", "Claims of the paper and what the stored rows say"),
 )
 
 

@@ -66,7 +66,11 @@ def draw(rows: Rows) -> TextTable:
         }
         table.append(summary)
         shown.append(_shown(summary))
-    return TextTable(table, shown)
+    note = (
+        "Means over cases of means over draws, without intervals: lines that are near are equal. All lines use the "
+        "default residuals and test of dependence of this library; pen. kSoS of the other tables is not among them."
+    )
+    return TextTable(table, shown, note if table else "")
 
 
 def _best_distances(rows: Rows) -> dict[int, float]:

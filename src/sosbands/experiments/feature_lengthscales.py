@@ -1,4 +1,4 @@
-"""Table beyond the paper: one lengthscale for all features against one for each."""
+"""Table beyond the paper: one common lengthscale against one for each side and feature."""
 
 from __future__ import annotations
 

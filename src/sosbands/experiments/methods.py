@@ -14,7 +14,7 @@ PAPER_CQR = "cqr-paper"
 SHOWN = {
     OURS: "sosbands",
     PAPER: "pen. kSoS",
-    PER_FEATURE: "sosbands, lengthscale per feature",
+    PER_FEATURE: "per side and feature",
     PAPER_CQR: "CQR",
     "cqr-forest": "CQR, leaves of 5",
     "gp": "hom. GP",

@@ -19,8 +19,14 @@ def unpacked(path: Path) -> Iterator[Path]:
     goes on with it.
     """
     packed = packed_name(path)
-    if packed.exists() and not path.exists():
-        _write(path, gzip.decompress(packed.read_bytes()))
+    if packed.exists():
+        lines = gzip.decompress(packed.read_bytes()).splitlines(keepends=True)
+        if path.exists():  # left by a run that was interrupted; the packed one may be newer or older
+            known = set(path.read_bytes().splitlines(keepends=True))
+            with open(path, "ab") as file:
+                file.writelines(line for line in lines if line not in known)
+        else:
+            _write(path, b"".join(lines))
     yield path
     if path.exists():
         _write(packed, gzip.compress(path.read_bytes(), mtime=0))  # no time: equal rows give equal files
@@ -29,10 +35,13 @@ def unpacked(path: Path) -> Iterator[Path]:
 
 def read_packed(path: Path) -> StoreContents:
     """What is stored so far; nothing if there is no file."""
-    for name in (path, packed_name(path)):
+    contents = StoreContents()
+    for name in (packed_name(path), path):
         if name.exists():
-            return read_store(name)
-    return StoreContents()
+            found = read_store(name)
+            contents.records.update(found.records)
+            contents.environments += found.environments
+    return contents
 
 
 def packed_name(path: Path) -> Path:

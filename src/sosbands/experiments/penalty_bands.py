@@ -52,7 +52,8 @@ def draw(rows: Rows) -> Any:
     add_caption(
         figure,
         f"Calibrated 90 % intervals of {cases_words(good)}, one draw of "
-        f"n = {span_words(row['n'] for row in good)} learning points, median lengthscale. Shaded: the part of the "
+        f"n = {span_words(row['n'] for row in good)} learning points, median lengthscale, normalised penalties. "
+        f"Shaded: the part of the "
         f"longer side beyond the shorter, {DIFFERENCE}; none if both are equal. Titles: mean width of the "
         f"interval and combined local coverage gap ({COVERAGE_GAP}), on test data.{failure_words(rows)}",
     )

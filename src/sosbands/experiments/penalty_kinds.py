@@ -46,7 +46,10 @@ def draw(rows: Rows) -> Any:
             left, {kind: column(each, "mean_width") for kind, each in kinds.items()}, KIND_COLOURS, KINDS
         )
         synthetic = "case" in own[0]
-        local = {kind: column(each, "acg_combined") if synthetic else _worst(each) for kind, each in kinds.items()}
+        local = {
+            kind: np.concatenate([column(each, "acg_lower"), column(each, "acg_upper")]) if synthetic else _worst(each)
+            for kind, each in kinds.items()
+        }
         lost += draw_boxes(right, local, KIND_COLOURS, KINDS)
         if not synthetic:
             right.axvline((1 + LEVEL) / 2, color=BLACK, lw=1.0, ls="--", zorder=4, label="nominal, one side")

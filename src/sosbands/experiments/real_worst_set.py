@@ -8,9 +8,10 @@ from sosbands.comparison.result import NEIGHBORS
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.figures import COLOURS, add_caption, new_figure, succeeded
 from sosbands.experiments.methods import SHOWN
-from sosbands.experiments.real_runs import LEVEL, TABLE_METHODS, real_rows
+from sosbands.experiments.real_runs import TABLE_METHODS, real_rows
 from sosbands.experiments.real_tables import (
     METHOD_ORDER,
+    NOMINAL,
     failures_note,
     joined,
     methods_of,
@@ -22,7 +23,6 @@ from sosbands.experiments.real_tables import (
 )
 
 MARKERS = "os^DvP"
-NOMINAL = (1 + LEVEL) / 2  # of each end
 
 
 def compute(config: Config) -> Rows:

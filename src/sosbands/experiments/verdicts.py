@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy import stats
@@ -13,8 +13,13 @@ from sosbands.comparison import MeanInterval
 from sosbands.experiments.config import Rows
 from sosbands.experiments.figures import column, grouped
 
-CONFIRMED, NOT_CONFIRMED, OPEN = "confirmed", "not confirmed", "open"
+CONFIRMED, NOT_CONFIRMED, OPEN, NO_ROWS = "confirmed", "not confirmed", "open", "no rows"
 CONFIDENCE = 0.95
+Item = TypeVar("Item")
+
+
+class MissingRowsError(Exception):
+    """A check lacks rows that it needs."""
 
 
 class Verdict(NamedTuple):
@@ -26,45 +31,52 @@ class Verdict(NamedTuple):
 
 def below(interval: MeanInterval, bound: float = 0.0) -> str:
     """The verdict on "it is below the bound": open while the interval holds the bound."""
-    if math.isnan(interval.lower):
-        return OPEN
+    _need(math.isfinite(interval.lower), "an interval")
     return CONFIRMED if interval.upper < bound else NOT_CONFIRMED if interval.lower >= bound else OPEN
 
 
+def above(interval: MeanInterval, bound: float = 0.0) -> str:
+    """The verdict on "it is above the bound"."""
+    return below(MeanInterval(-interval.mean, -interval.upper, -interval.lower), -bound)
+
+
 def near(interval: MeanInterval, tolerance: float) -> str:
-    """The verdict on "it makes no difference": the whole interval of the difference within the tolerance."""
-    if math.isnan(interval.lower):
-        return OPEN
+    """The verdict on "it makes no difference": the interval of the difference inside or outside the tolerance."""
+    _need(math.isfinite(interval.lower), "an interval")
     if -tolerance <= interval.lower and interval.upper <= tolerance:
         return CONFIRMED
-    return NOT_CONFIRMED if interval.lower > 0 or interval.upper < 0 else OPEN
+    return NOT_CONFIRMED if interval.lower > tolerance or interval.upper < -tolerance else OPEN
 
 
 def all_of(*words: str) -> str:
     """The verdict on several claims at once."""
+    _need(bool(words), "anything to compare")
     return NOT_CONFIRMED if NOT_CONFIRMED in words else OPEN if OPEN in words else CONFIRMED
 
 
 def share(flags: AnyArray) -> MeanInterval:
     """Share of True with its Wilson interval."""
+    _need(len(flags) > 0, "draws")
     interval = stats.binomtest(int(np.sum(flags)), len(flags)).proportion_ci(CONFIDENCE, method="wilson")
     return MeanInterval(float(np.mean(flags)), float(interval.low), float(interval.high))
 
 
 def share_difference(first: AnyArray, second: AnyArray) -> MeanInterval:
-    """Difference of two shares with Newcombe's interval, which joins two Wilson intervals."""
+    """Difference of the shares of independent draws, with Newcombe's interval, which joins two Wilson intervals."""
     a, b = share(first), share(second)
     d = a.mean - b.mean
     lower = d - math.hypot(a.mean - a.lower, b.upper - b.mean)
     return MeanInterval(d, lower, d + math.hypot(a.upper - a.mean, b.mean - b.lower))
 
 
-def paired(rows: Rows, name: str, first: str, second: str, key: str = "repetition") -> Array:
-    """Differences first - second of a column between two methods, over the draws that both have."""
+def paired(rows: Rows, name: str, first: str, second: str) -> Array:
+    """Differences first - second of a column between two methods, over the repetitions that both have."""
     values = {
-        method: {row[key]: float(row[name]) for row in rows if row["method"] == method} for method in (first, second)
+        method: {row["repetition"]: float(row[name]) for row in rows if row["method"] == method}
+        for method in (first, second)
     }
     both = sorted(values[first].keys() & values[second].keys())
+    _need(len(both) > 1, f"common repetitions of {first} and {second}")
     return np.array([values[first][k] - values[second][k] for k in both])
 
 
@@ -73,6 +85,17 @@ def means(rows: Rows, name: str) -> dict[str, float]:
     return {method: float(column(some, name).mean()) for method, some in grouped(rows, "method").items()}
 
 
-def shown(interval: MeanInterval, digits: int = 2, unit: str = "") -> str:
+def needed(rows: list[Item], what: str) -> list[Item]:
+    """The rows, of which there must be some."""
+    _need(bool(rows), what)
+    return rows
+
+
+def shown(interval: MeanInterval) -> str:
     """A number with its 95 % interval."""
-    return f"{interval.mean:.{digits}g}{unit} [{interval.lower:.{digits}g}, {interval.upper:.{digits}g}]"
+    return f"{interval.mean:.2g} [{interval.lower:.2g}, {interval.upper:.2g}]"
+
+
+def _need(there: bool, what: str) -> None:
+    if not there:
+        raise MissingRowsError(f"{what} missing")

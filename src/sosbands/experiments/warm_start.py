@@ -96,7 +96,9 @@ def draw(rows: Rows) -> Any:
         figure,
         "Iterations of each solve along a path of growing symmetry penalties, from zero (cold) and from the solution "
         f"before it (warm; the first is from zero in both); mean and standard deviation over "
-        f"{count_words(rows, 'solver')} of case 1, n = {span_words(row['n'] for row in succeeded(rows))}. "
+        f"{count_words(rows, 'solver')} of case 1, n = {span_words(row['n'] for row in succeeded(rows))}, "
+        f"residuals around the true mean, lengthscale {LENGTHSCALE}, width penalty {WIDTH_PENALTY:g}, penalties not "
+        "normalised. "
         f"Titles: saving in total iterations and total eigendecompositions. The two solvers count different "
         f"iterations.{failure_words(rows)}",
     )
