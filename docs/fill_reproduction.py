@@ -1,27 +1,71 @@
 """Write the tables of docs/reproduction.md from the stored rows: ``python docs/fill_reproduction.py``.
 
-A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``, NAME an entry of ``sosbands reproduce --list``.
+A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``, NAME an entry of ``sosbands reproduce --list``, or
+``overview``: what is stored of each.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
-from sosbands.experiments import Config, find_entry
+from sosbands.comparison import TextTable
+from sosbands.experiments import ENTRIES, Config, find_entry
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
 BLOCK = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
+class Stored(Config):
+    """Stored rows, and how many there should be."""
+
+    expected = 0
+
+    def run(self, name: str, function: Any, tasks: Any, **options: Any) -> list[dict[str, Any]]:
+        """Count the tasks and give their rows, as far as they are stored."""
+        tasks = list(tasks)
+        Stored.expected += len(tasks)
+        return super().run(name, function, tasks, **options)
+
+
+def stored() -> Stored:
+    """Rows of the paper's preset in the repository."""
+    return Stored(ROOT / "results" / "reproduction", "paper", compute_missing=False)
+
+
+def overview() -> TextTable:
+    """Rows and time of every entry; entries that share a run share its time."""
+    lines = []
+    for entry in ENTRIES:
+        if entry.name == "claims":
+            continue
+        Stored.expected = 0
+        rows = entry.compute(stored())
+        minutes = sum(row["seconds"] for row in rows) / 60
+        lines.append(
+            {
+                "entry": entry.name,
+                "in the paper": entry.source,
+                "rows stored": f"{len(rows)} of {Stored.expected}",
+                "failed": sum(row["error_type"] is not None for row in rows),
+                "core minutes": f"{minutes:.1f}",
+            }
+        )
+    return TextTable(lines)
+
+
 def filled(text: str) -> str:
     """The page with every table made anew."""
-    config = Config(ROOT / "results" / "reproduction", "paper", compute_missing=False)
 
     def table(match: re.Match[str]) -> str:
-        entry = find_entry(match[2])
-        return f"{match[1]}\n{entry.draw(entry.compute(config)).to_markdown()}\n\n{match[3]}"
+        if match[2] == "overview":
+            made = overview()
+        else:
+            entry = find_entry(match[2])
+            made = entry.draw(entry.compute(stored()))
+        return f"{match[1]}\n{made.to_markdown()}\n\n{match[3]}"
 
     return BLOCK.sub(table, text)
 
