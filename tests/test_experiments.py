@@ -427,6 +427,17 @@ def test_first_or_second_needs_both_ranks():
         check(real(PAPER, mean_width=1.0, **ends(0.01)))
 
 
+def test_a_rival_without_splits_leaves_a_claim_open_unless_another_refutes_it():
+    rows = real(PAPER, mean_width=1.0) + [
+        {**row, "mean_width": 1.2 + 0.001 * k} for k, row in enumerate(real("gp", mean_width=1.0))
+    ]
+    found = real_claims.narrower(rows, "Concrete", ("gp", "het-gp"))
+    assert found.word == OPEN
+    assert "too few splits of het. GP" in found.figure
+    wider = [{**row, "mean_width": row["mean_width"] - 0.4 * (row["method"] == "gp")} for row in rows]
+    assert real_claims.narrower(wider, "Concrete", ("gp", "het-gp")).word == NOT_CONFIRMED
+
+
 def test_no_better_locally_has_a_margin():
     def rows(gain):
         asymmetric = {f"asymmetric_{name}": value for name, value in ends(0.03 - gain).items()}

@@ -13,6 +13,8 @@ from sosbands.experiments.real_tables import NOMINAL, overlap, worst_set_distanc
 from sosbands.experiments.verdicts import (
     CONFIRMED,
     NOT_CONFIRMED,
+    OPEN,
+    MissingRowsError,
     Verdict,
     above,
     all_of,
@@ -32,12 +34,14 @@ MUCH = 1.1  # a ratio that counts as much wider
 def closest_worst_set(rows: Rows, dataset: str, rivals: tuple[str, ...] = RIVALS) -> Verdict:
     """The worst-set coverage of the paper's bands is nearer to nominal than that of each rival."""
     some = [{**row, "distance": worst_set_distance(row)} for row in _of_set(rows, dataset)]
-    gaps = {rival: corrected_interval(paired(some, "distance", PAPER, rival), overlap(dataset)) for rival in rivals}
-    distances = means(some, "distance")
+    gaps, lacking = _differences(some, "distance", dataset, rivals)
+    distances = {name: value for name, value in means(some, "distance").items() if name in (PAPER, *gaps)}
     values = ", ".join(f"{SHOWN[name]} {distances[name]:.3f}" for name in sorted(distances, key=lambda n: distances[n]))
-    nearest = min(rivals, key=lambda rival: distances[rival])
-    figure = f"mean distance from {NOMINAL:g}: {values}; pen. kSoS minus {SHOWN[nearest]} {shown(gaps[nearest])}"
-    return Verdict(all_of(*map(below, gaps.values())), figure)
+    nearest = min(gaps, key=lambda rival: distances[rival])
+    figure = (
+        f"mean distance from {NOMINAL:g}: {values}; pen. kSoS minus {SHOWN[nearest]} {shown(gaps[nearest])}{lacking}"
+    )
+    return Verdict(all_of(*map(below, gaps.values()), *([OPEN] if lacking else [])), figure)
 
 
 def first_or_second(rows: Rows) -> Verdict:
@@ -67,11 +71,12 @@ def narrower(rows: Rows, dataset: str, rivals: tuple[str, ...]) -> Verdict:
     """The paper's bands are narrower than those of each rival."""
     some = _of_set(rows, dataset)
     unit = means(some, "mean_width").get(PAPER, np.nan)
-    gaps = {
-        rival: corrected_interval(paired(some, "mean_width", PAPER, rival) / unit, overlap(dataset)) for rival in rivals
-    }
+    gaps, lacking = _differences(
+        [{**row, "relative": row["mean_width"] / unit} for row in some], "relative", dataset, rivals
+    )
     figure = "; ".join(f"to {SHOWN[rival]} {shown(gap)}" for rival, gap in gaps.items())
-    return Verdict(all_of(*map(below, gaps.values())), f"relative difference of widths {figure}")
+    word = all_of(*map(below, gaps.values()), *([OPEN] if lacking else []))
+    return Verdict(word, f"relative difference of widths {figure}{lacking}")
 
 
 def much_wider(rows: Rows, rival: str) -> Verdict:
@@ -121,8 +126,20 @@ def selected(rows: Rows, dataset: str, penalty: float, low: float, high: float) 
     some = needed([row for row in _of_set(rows, dataset) if row["method"] == PAPER], f"pen. kSoS on {dataset}")
     found = share(column(some, "symmetry_penalty") == penalty)
     outside = found.upper < low or found.lower > high
-    word = NOT_CONFIRMED if outside else CONFIRMED if low <= found.mean <= high and len(some) >= 10 else "open"
+    word = NOT_CONFIRMED if outside else CONFIRMED if low <= found.mean <= high and len(some) >= 10 else OPEN
     return Verdict(word, f"in {_percent(found)} of {len(some)} splits")
+
+
+def _differences(rows: Rows, name: str, dataset: str, rivals: tuple[str, ...]) -> tuple[dict[str, MeanInterval], str]:
+    """The paper's bands minus each rival, and in words the rivals with fewer than two common splits."""
+    gaps, lacking = {}, []
+    for rival in rivals:
+        try:
+            gaps[rival] = corrected_interval(paired(rows, name, PAPER, rival), overlap(dataset))
+        except MissingRowsError:
+            lacking.append(SHOWN[rival])
+    needed(list(gaps), f"rivals on {dataset}")
+    return gaps, f"; too few splits of {', '.join(lacking)}" if lacking else ""
 
 
 def _of_set(rows: Rows, dataset: str) -> Rows:
