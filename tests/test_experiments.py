@@ -2,6 +2,7 @@
 
 import gzip
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from sosbands.experiments import ENTRIES, Config, claims, find_entry
 from sosbands.experiments import claims_real as real_claims
 from sosbands.experiments import claims_synthetic as synthetic_claims
 from sosbands.experiments.claims import sdp_is_slower, warm_start_saves
-from sosbands.experiments.methods import OURS, PAPER, PAPER_CQR, SHOWN, chosen, interval_method
+from sosbands.experiments.methods import OURS, PAPER, PAPER_CQR, PER_FEATURE, PER_SIDE, SHOWN, chosen, interval_method
 from sosbands.experiments.paper_numbers import printed
-from sosbands.experiments.real_runs import inliers
+from sosbands.experiments.real_runs import inliers, settings_of
 from sosbands.experiments.real_tables import N_ROWS, overlap
 from sosbands.experiments.synthetic_runs import Draw
 from sosbands.experiments.verdicts import (
@@ -132,6 +133,16 @@ def test_methods_learn_from_all_rows_and_say_what_they_chose():
     assert judged["acg_combined"] == pytest.approx((judged["acg_lower"] + judged["acg_upper"]) / 2)
     assert chosen(interval_method("split", 0)) == {}
     assert set(SHOWN) >= {OURS, PAPER, PAPER_CQR, "gp", "het-gp", "squared-sos"}
+
+
+def test_variants_of_a_method_differ_in_what_they_are_named_for():
+    paper, side, feature = (interval_method(name, 0) for name in (PAPER, PER_SIDE, PER_FEATURE))
+    assert replace(side._rules(3), mode="common") == paper._rules(3)
+    assert (paper._rules(3).mode, side._rules(3).mode) == ("common", "per-side")
+    assert (side.residuals, feature.residuals) == ("in-sample", "auto")
+    assert replace(feature._rules(3), mode="common") == interval_method(OURS, 0)._rules(3)
+    axes = {"dataset": "MPG", "method": PAPER, "width_penalty": 100.0, "repetition": 0}
+    assert interval_method(PAPER, 0, **settings_of(axes)).width_penalty == 100
 
 
 def test_draws_are_paired_and_their_parts_independent():

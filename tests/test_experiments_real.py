@@ -12,6 +12,7 @@ from sosbands.experiments.real_tables import mean_over_sets, printed_cell, span,
 ENTRIES = (
     *("real-width", "real-coverage", "real-data", "real-worst-set", "real-penalties", "calibration"),
     *("calibration-increase", "more-competitors", "outliers", "residual-kinds", "feature-lengthscales"),
+    "open-settings",
 )
 
 
@@ -278,6 +279,35 @@ def test_two_kinds_are_compared_in_pairs(name, axis, first, second):
     assert lines[2][7] == f"{expected.mean:+.3g} [{expected.lower:+.3g}, {expected.upper:+.3g}]"
     assert lines[3][7] == "-"
     assert "1 of 9 runs failed" in table.note
+
+
+def test_settings_that_the_paper_leaves_open_are_compared_split_by_split():
+    def one(repetition, width, method="sos-paper", **values):
+        return row("MPG", method, repetition, mean_width=width, interval_score=14.0, **values)
+
+    rows = [one(k, width, symmetry_penalty=0.0, constant_width=k == 2) for k, width in enumerate((8.0, 10.0, 11.0))]
+    rows += [one(k, width, width_penalty=1.0) for k, width in ((0, 8.8), (1, 10.5), (5, 99.0))]  # 5: no partner
+    rows += [one(0, 8.0, "sos-paper-per-side"), failed("MPG", "sos-paper-per-side")]
+    table = draw("open-settings", rows)
+    base, side, wide = table
+    assert [each["setting"] for each in table] == [
+        "as in the other tables",
+        "a lengthscale for each side",
+        "width penalty 1",
+    ]
+    assert base["mean_width_median"] == 10
+    assert base["difference_in_sd"] == pytest.approx((10 - 9.35) / 1.13)
+    assert base["asymmetric_share"] == pytest.approx(2 / 3)  # bands of constant width are not counted
+    assert math.isnan(base["width_change"])
+    assert (side["n"], side["n_failed"], side["width_change"]) == (1, 1, 0)
+    expected = corrected_interval([10.0, 5.0], 146 / 246)
+    assert [wide[f"width_change{end}"] for end in ("", "_lower", "_upper")] == pytest.approx(expected)
+    assert (wide["asymmetric_share"], wide["n"]) == (0, 3)
+    lines = shown(table)
+    assert lines[1][2:] == ["10.0 ± 1.5", "9.35 ± 1.13", "+0.6", "-", "14.00 ± 0.00", "67", "3"]
+    assert lines[2][5] == "0"
+    assert lines[3][5] == f"+7.5 [{expected.lower:+.3g}, {expected.upper:+.3g}]"
+    assert "1 of 8 runs failed" in table.note
 
 
 # ---------------------------------------------------------------- figures

@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands import gaussian_process
+from sosbands.datasets import synthetic_case
 from sosbands.exceptions import LeaveOneOutError
 from sosbands.gaussian_process import GaussianProcess, log_marginal_likelihood
 from sosbands.point_models import (
@@ -28,7 +29,7 @@ from sosbands.point_models import (
     leave_one_out_process,
     residual_rule,
 )
-from sosbands.spline_smoothing import Knots, best_smoothing, gcv_scores, merge_ties
+from sosbands.spline_smoothing import COST, Knots, best_smoothing, gcv_scores, merge_ties
 
 
 def sine(n=80, d=2, seed=0, noise=0.2):
@@ -232,7 +233,7 @@ def test_process_names_bad_parameters(params):
 # ---------------------------------------------------------------- smoothing spline
 
 
-def check_gcv(scores):
+def check_gcv(scores, cost=1.4):
     """Against hat matrices column by column, with ties counted row by row."""
     rng = np.random.default_rng(0)
     t = rng.choice(np.linspace(0, 1, 12), 40)
@@ -244,12 +245,22 @@ def check_gcv(scores):
     for lam in (1e-5, 1e-3, 0.1, 10.0):
         mean_of = np.eye(12)[:, rows] / knots.weight[:, None]
         A = np.array([make_smoothing_spline(knots.t, e, knots.weight, lam=lam)(t) for e in np.eye(12)]).T @ mean_of
-        expected = 40 * np.sum((y - A @ y) ** 2) / (40 - np.trace(A)) ** 2
+        expected = 40 * np.sum((y - A @ y) ** 2) / (40 - cost * np.trace(A)) ** 2
         assert scores(knots, np.array([lam]))[0] == pytest.approx(expected, rel=1e-7)
 
 
 def test_generalised_cross_validation():
     check_gcv(gcv_scores)
+    check_gcv(lambda knots, lam: gcv_scores(knots, lam, cost=1.0), cost=1.0)
+
+
+def test_fits_with_too_many_degrees_of_freedom_are_ruled_out():
+    X, y = sine(50, 1)
+    knots = merge_ties((X[:, 0] - X.min()) / np.ptp(X), y)
+    nearly_interpolating, smooth = gcv_scores(knots, np.array([1e-12, 1.0]))
+    assert nearly_interpolating == np.inf
+    assert np.isfinite(smooth)
+    assert np.isfinite(gcv_scores(knots, np.array([1e-12]), cost=1.0))
 
 
 def test_the_check_rejects_scores_that_forget_the_spread_at_ties():
@@ -263,6 +274,22 @@ def test_best_smoothing_is_a_minimum():
     lam = best_smoothing(knots)
     around = gcv_scores(knots, lam * np.geomspace(0.01, 100, 41))
     assert gcv_scores(knots, np.array([lam]))[0] <= around.min() * (1 + 1e-6)
+
+
+def test_spline_seldom_follows_single_rows_where_noise_varies():
+    """Case 5, skewed noise from nearly none to much: over 40 draws plain cross-validation does so in several."""
+    case = synthetic_case(5)
+    ratios = {1.0: [], COST: []}
+    for seed in range(40):
+        X, y = case.sample(100, random_state=seed)
+        noise = np.sqrt(np.mean((0.5 + 2 * X) ** 2))
+        knots = merge_ties((X[:, 0] - X.min()) / np.ptp(X), y)
+        for cost, found in ratios.items():
+            smoothing = best_smoothing(knots, cost)
+            fit = SmoothingSplineRegressor(smoothing=smoothing).fit(X, y).predict(X)
+            found.append(np.sqrt(np.mean((y - fit) ** 2)) / noise)
+    followed = {cost: int(np.sum(np.less(found, 0.5))) for cost, found in ratios.items()}
+    assert followed[COST] <= 1 < 4 <= followed[1.0]
 
 
 def test_spline_equals_scipy_at_given_smoothing():

@@ -108,8 +108,8 @@ class SmoothingSplineRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     Parameters
     ----------
     smoothing : float, optional
-        Weight of the roughness, >= 0. By default the minimiser of generalised cross-validation, searched here on a
-        logarithmic scale: SciPy's own search depends on the unit of x.
+        Weight of the roughness, >= 0. By default the minimiser of generalised cross-validation in which a degree of
+        freedom counts for 1.4, searched here on a logarithmic scale: SciPy's own search depends on the unit of x.
 
     Attributes
     ----------

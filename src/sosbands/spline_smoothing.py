@@ -15,6 +15,9 @@ from sosbands._types import Array
 
 TIE = 1e-4  # knots closer than this, on [0, 1], are one: second differences lose digits with their inverse square
 GRID, REFINED = 49, 17
+# Each degree of freedom counts for 1.4 (Kim & Gu, J. R. Statist. Soc. B 66, 2004). Plain generalised cross-validation, 1,
+# follows single rows too often where noise varies: docs/sharp-bits.md has the numbers.
+COST = 1.4
 
 
 class Knots(NamedTuple):
@@ -36,19 +39,21 @@ def merge_ties(t: Array, y: Array) -> Knots:
     return Knots(np.add.reduceat(t, first) / count, mean, count.astype(float), spread)
 
 
-def best_smoothing(knots: Knots) -> float:
+def best_smoothing(knots: Knots, cost: float = COST) -> float:
     """Minimiser of generalised cross-validation over ``lam``: a logarithmic grid, and a finer one around its best."""
     n = len(knots.t)
     # lam d_k with d_k ~ (pi k)^4/n, k < n, is what shrinks the k-th mode: from nearly interpolating to a straight line
     grid = n * np.geomspace(1e-3 / (np.pi * n) ** 4, 1e3, GRID)
     for _ in range(2):
-        best = int(np.argmin(gcv_scores(knots, grid)))
+        best = int(np.argmin(gcv_scores(knots, grid, cost)))
         grid = np.geomspace(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)], REFINED)
-    return float(grid[np.argmin(gcv_scores(knots, grid))])
+    return float(grid[np.argmin(gcv_scores(knots, grid, cost))])
 
 
-def gcv_scores(knots: Knots, lam: Array) -> Array:
-    """``N RSS(lam) / (N - tr A(lam))^2`` over the N rows, ties counted one by one.
+def gcv_scores(knots: Knots, lam: Array, cost: float = COST) -> Array:
+    """``N RSS(lam) / (N - cost tr A(lam))^2`` over the N rows, ties counted one by one.
+
+    Infinite where ``cost tr A`` is N or more.
 
     Parameters
     ----------
@@ -56,12 +61,14 @@ def gcv_scores(knots: Knots, lam: Array) -> Array:
         At least 3 of them.
     lam : ndarray of shape (k,)
         Degrees of smoothing, > 0.
+    cost : float
+        Of a degree of freedom, >= 1.
     """
     R, T, second = _bands(knots)
     n_rows = knots.weight.sum()
-    residual_trace = n_rows - len(knots.t) + lam * _trace_of_solve(R, T, lam)
+    left = n_rows - cost * (len(knots.t) - lam * _trace_of_solve(R, T, lam))
     squares = np.array([_weighted_squares(R, T, second, value) for value in lam]) + knots.spread
-    scores: Array = n_rows * squares / residual_trace**2
+    scores: Array = np.where(left > 0, n_rows * squares / np.where(left > 0, left, 1.0) ** 2, np.inf)
     return scores
 
 

@@ -9,12 +9,14 @@ from sosbands import SoSBandRegressor
 from sosbands.baselines import METHODS, make_method
 from sosbands.tuning import Rules
 
-OURS, PAPER, PER_FEATURE = "sos", "sos-paper", "sos-per-feature"
+OURS, PAPER = "sos", "sos-paper"
+PER_FEATURE, PER_SIDE = "sos-per-feature", "sos-paper-per-side"
 PAPER_CQR = "cqr-paper"
 SHOWN = {
     OURS: "sosbands",
     PAPER: "pen. kSoS",
     PER_FEATURE: "per side and feature",
+    PER_SIDE: "pen. kSoS, per side",
     PAPER_CQR: "CQR",
     "cqr-forest": "CQR, leaves of 5",
     "gp": "hom. GP",
@@ -38,11 +40,26 @@ class PaperBandRegressor(SoSBandRegressor):
         return Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive", seed=seed)
 
 
+class SideBandRegressor(PaperBandRegressor):
+    """The same with a lengthscale for each side, found by a local search from the best common one."""
+
+    def _rules(self, seed: int) -> Rules:
+        return replace(super()._rules(seed), mode="per-side")
+
+
 class FeatureBandRegressor(SoSBandRegressor):
     """Bands with a lengthscale for each side and feature, found by a local search from the best common one."""
 
     def _rules(self, seed: int) -> Rules:
         return replace(super()._rules(seed), mode="per-side-and-feature")
+
+
+_BANDS = {
+    OURS: SoSBandRegressor,
+    PAPER: PaperBandRegressor,
+    PER_SIDE: SideBandRegressor,
+    PER_FEATURE: FeatureBandRegressor,
+}
 
 
 def interval_method(name: str, seed: int, **settings: Any) -> Any:
@@ -58,14 +75,10 @@ def interval_method(name: str, seed: int, **settings: Any) -> Any:
         Such as `estimator` and `width_penalty`; a method goes without those that it does not have.
     """
     settings = {"calibration_size": None, "random_state": seed} | settings
-    if name in (PAPER, "squared-sos"):
+    if name in (PAPER, PER_SIDE, "squared-sos"):
         settings.setdefault("residuals", "in-sample")  # as in the papers
-    if name == OURS:
-        return SoSBandRegressor(**settings)
-    if name == PER_FEATURE:
-        return FeatureBandRegressor(**settings)
-    if name == PAPER:
-        return PaperBandRegressor(**settings)
+    if name in _BANDS:
+        return _BANDS[name](**settings)
     if name == PAPER_CQR:  # trees grown to single rows, as in the first CQR paper: its widths match the tables
         name, settings = "cqr-forest", {**settings, "min_samples_leaf": 1}
     known = METHODS[name]._get_param_names()

@@ -22,6 +22,7 @@ REPETITIONS = {"quick": 2, "paper": 10}
 QUICK_SETS = ("Diabetes", "MPG", "Yacht")
 # the cheap ones first, so that an interrupted run has whole tables of them
 TABLE_METHODS = (PAPER_CQR, "gp", PAPER, "het-gp")
+PARAMETERS = ("symmetry_kind", "residuals", "width_penalty")  # of the estimator that may be axes
 FURTHER_METHODS = (OURS, "squared-sos", "cqr-forest", "cqr-boosting", "rqr", "split", "local")
 
 
@@ -63,7 +64,7 @@ def real_row(axes: dict[str, Any], seed: int) -> dict[str, Any]:
 
 def settings_of(axes: dict[str, Any]) -> dict[str, Any]:
     """Parameters of the estimator that are axes of a run."""
-    settings: dict[str, Any] = {name: axes[name] for name in ("symmetry_kind", "residuals") if name in axes}
+    settings: dict[str, Any] = {name: axes[name] for name in PARAMETERS if name in axes}
     if axes.get("point_model") == "boosting":
         settings["estimator"] = HistGradientBoostingRegressor(random_state=0)
     return settings

@@ -291,7 +291,7 @@ def paired_table(rows: Rows, axis: str, kinds: Mapping[str, str], title: str) ->
                 "interval score": str(score),
                 "worst set": number_cell(worst.value, ".3f"),
                 "seconds": number_cell(seconds.value, ".2g"),
-                "score difference [95 %]": _interval_cell(d),
+                "score difference [95 %]": interval_cell(d),
                 "n": found[-1]["n"],
             }
         )
@@ -322,6 +322,7 @@ def worst_set_distance(row: dict[str, Any], prefix: str = "") -> float:
     return float(np.mean([abs(row[prefix + name] - NOMINAL) for name in WORST_SETS]))
 
 
-def _interval_cell(found: MeanInterval) -> str:
+def interval_cell(found: MeanInterval) -> str:
+    """Such as "+0.5 [-0.1, +1.1]"; the mean alone where there is no interval."""
     mean, lower, upper = (number_cell(each, "+.3g" if each else ".0f") for each in found)
     return mean if lower == MISSING else f"{mean} [{lower}, {upper}]"
