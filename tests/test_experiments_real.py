@@ -7,7 +7,8 @@ import pytest
 
 from sosbands.comparison import corrected_interval
 from sosbands.experiments import find_entry
-from sosbands.experiments.real_tables import mean_over_sets, printed_cell, span, spread_cell
+from sosbands.experiments.caption_words import span_words
+from sosbands.experiments.real_tables import mean_over_sets, printed_cell, spread_cell
 
 ENTRIES = (
     *("real-width", "real-coverage", "real-data", "real-worst-set", "real-penalties", "calibration"),
@@ -81,7 +82,7 @@ def test_widths_are_compared_by_their_medians_in_the_papers_deviations():
     ]
     chance = math.sqrt(math.pi / 2 * (1 / 10 + 1 / 3))
     assert f"about {chance:.2f} at n = 3: 2 of 2 lines are within twice that." in table.note
-    assert table.note.endswith("1 of 5 runs failed and are left out.")
+    assert table.note.endswith("Left out: 1 of 5 runs, which failed.")
 
 
 def test_lines_far_from_the_paper_are_not_counted_as_near():
@@ -158,7 +159,7 @@ def test_calibrations_are_compared_run_by_run():
     assert paper == [69.17, 0.0322, 0.0315]
     assert shown(table)[2] == ["Diabetes", "50", "70", "0.0300", "0.021", "0.0100", "0.0235", "4"]
     assert "Asymmetric minus symmetric distance, paired: +0.0000 ± 0.0000." in table.note
-    assert "1 of 7 runs failed" in table.note
+    assert "1 of 7 runs, which failed" in table.note
 
 
 def test_standard_errors_count_a_split_once():
@@ -195,7 +196,7 @@ def test_the_increase_of_the_width_leaves_infinite_widths_out():
         ["MPG", "pen. kSoS", "10", "5.68", "1", "1"],
     ]
     assert "2 runs with intervals of infinite width are left out." in table.note
-    assert "1 of 6 runs failed" in table.note
+    assert "1 of 6 runs, which failed" in table.note
     assert "No width is infinite." in draw("calibration-increase", [row()]).note
 
 
@@ -225,7 +226,7 @@ def test_scores_are_relative_to_the_best_method_of_each_set():
         ["seconds per fit", "2", "-", "3", "2"],
     ]
     assert "over n = 2 repetitions" in table.note
-    assert "1 of 6 runs failed" in table.note
+    assert "1 of 6 runs, which failed" in table.note
 
 
 def test_outliers_removed_and_kept_stand_side_by_side():
@@ -245,7 +246,7 @@ def test_outliers_removed_and_kept_stand_side_by_side():
         ["Concrete", "hom. GP", "20", "0.900", "-", "-", "21.32 ± 1.58", "1 / 0"],
         ["Yacht", "hom. GP", "0.60 ± 0.21", "0.900", "0.7", "0.930", "0.614 ± 0.082", "3 / 1"],
     ]
-    assert table.note.endswith("1 of 6 runs failed and are left out.")
+    assert table.note.endswith("Left out: 1 of 6 runs, which failed.")
 
 
 @pytest.mark.parametrize(
@@ -278,7 +279,7 @@ def test_two_kinds_are_compared_in_pairs(name, axis, first, second):
     assert lines[1][2:] == ["21.0 ± 1.0", "0.900", "31.0 ± 1.0", "0.940", "2", "-", "3"]
     assert lines[2][7] == f"{expected.mean:+.3g} [{expected.lower:+.3g}, {expected.upper:+.3g}]"
     assert lines[3][7] == "-"
-    assert "1 of 9 runs failed" in table.note
+    assert "1 of 9 runs, which failed" in table.note
 
 
 def test_settings_that_the_paper_leaves_open_are_compared_split_by_split():
@@ -307,7 +308,7 @@ def test_settings_that_the_paper_leaves_open_are_compared_split_by_split():
     assert lines[1][2:] == ["10.0 ± 1.5", "9.35 ± 1.13", "+0.6", "-", "14.00 ± 0.00", "67", "3"]
     assert lines[2][5] == "0"
     assert lines[3][5] == f"+7.5 [{expected.lower:+.3g}, {expected.upper:+.3g}]"
-    assert "1 of 8 runs failed" in table.note
+    assert "1 of 8 runs, which failed" in table.note
 
 
 # ---------------------------------------------------------------- figures
@@ -332,7 +333,7 @@ def test_worst_sets_are_means_and_deviations_of_both_ends_together():
     assert "n = 100 to 171" in caption(figure)
     assert "over 1 to 2 repetitions" in caption(figure)
     assert "The sets of Yacht hold all test rows." in caption(figure)
-    assert caption(figure).endswith("1 of 4 runs failed and are left out.")
+    assert caption(figure).endswith("Left out: 1 of 4 runs, which failed.")
 
 
 def test_penalties_are_counted_for_each_set():
@@ -349,7 +350,7 @@ def test_penalties_are_counted_for_each_set():
     assert [bar.get_height() for bar in diabetes.patches] == [2, 0, 0, 1, 1, 1]
     assert [bar.get_height() for bar in mpg.patches] == [0, 1, 0, 0, 0, 0]
     assert "n = 101 learning rows, 1 to 5 repetitions" in caption(figure)
-    assert caption(figure).endswith("1 of 7 runs failed and are left out.")
+    assert caption(figure).endswith("Left out: 1 of 7 runs, which failed.")
 
 
 def test_panels_stand_in_rows_of_four():
@@ -371,7 +372,7 @@ def test_entries_draw_also_when_there_is_nothing(name, rows):
     pytest.importorskip("matplotlib")
     drawn = draw(name, rows)
     text = drawn.note if hasattr(drawn, "note") else caption(drawn)
-    assert ("1 of 1 runs failed" in text or "Not found: Diabetes." in text) == bool(rows)
+    assert ("1 of 1 runs, which failed" in text or "Not found: Diabetes." in text) == bool(rows)
 
 
 def test_cells():
@@ -386,4 +387,4 @@ def test_cells():
     assert spread_cell(math.nan, math.nan) == "-"
     assert spread_cell(0.9, 0.01234, decimals=3) == "0.900 ± 0.012"
     assert printed_cell(None) == "-"
-    assert [span([]), span([3]), span([10, 3, 10])] == ["0", "3", "3 to 10"]
+    assert [span_words([]), span_words([3]), span_words([10, 3.0, 10])] == ["no", "3", "3 to 10"]

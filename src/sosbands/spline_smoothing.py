@@ -15,8 +15,8 @@ from sosbands._types import Array
 
 TIE = 1e-4  # knots closer than this, on [0, 1], are one: second differences lose digits with their inverse square
 GRID, REFINED = 49, 17
-# Each degree of freedom counts for 1.4 (Kim & Gu, J. R. Statist. Soc. B 66, 2004). Plain generalised cross-validation, 1,
-# follows single rows too often where noise varies: docs/sharp-bits.md has the numbers.
+# Of a degree of freedom (Kim & Gu, J. R. Statist. Soc. B 66, 2004). Plain generalised cross-validation, 1, too often
+# follows single rows where noise varies: benchmarks/spline_smoothing.py.
 COST = 1.4
 
 

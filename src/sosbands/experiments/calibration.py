@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from sosbands.comparison import TextTable
+from sosbands.experiments.caption_words import failure_words, joined, number_words
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.figures import succeeded
 from sosbands.experiments.methods import PAPER, PAPER_CQR
@@ -15,10 +16,7 @@ from sosbands.experiments.real_tables import (
     ALL,
     NOMINAL,
     Spread,
-    failures_note,
-    joined,
     mean_over_sets,
-    number_cell,
     sets_of,
     spread_cell,
     worst_set_distance,
@@ -46,7 +44,7 @@ def draw(rows: Rows) -> TextTable:
         f"Runs of CQR and of the paper's bands. Distance: mean of |worst-set coverage - {NOMINAL:g}| over both ends. "
         "±: standard error over the splits of these data sets, the two methods on one split counted once."
     )
-    return TextTable(found, [_shown(row) for row in found], joined(note, _gain(fine), failures_note(rows)))
+    return TextTable(found, [_shown(row) for row in found], joined(note, _gain(fine), failure_words(rows)))
 
 
 def _measured(row: dict[str, Any]) -> dict[str, float]:
@@ -94,6 +92,6 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     }.items():
         value = row[measure]
         alone = row["dataset"] != ALL or math.isnan(row[f"{measure}_se"])
-        cells[heading] = number_cell(value, digits) if alone else spread_cell(value, row[f"{measure}_se"])
-        cells[f"paper: {heading}"] = number_cell(row[f"paper_{measure}"], ".4g")
+        cells[heading] = number_words(value, digits) if alone else spread_cell(value, row[f"{measure}_se"])
+        cells[f"paper: {heading}"] = number_words(row[f"paper_{measure}"], ".4g")
     return {**cells, "runs": row["n"]}

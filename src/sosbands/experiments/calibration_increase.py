@@ -6,20 +6,13 @@ import math
 from typing import Any
 
 from sosbands.comparison import TextTable
+from sosbands.experiments.caption_words import failure_words, joined, number_words
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.figures import succeeded
 from sosbands.experiments.methods import PAPER, PAPER_CQR, SHOWN
 from sosbands.experiments.paper_numbers import printed
 from sosbands.experiments.real_runs import real_rows
-from sosbands.experiments.real_tables import (
-    ALL,
-    failures_note,
-    joined,
-    mean_over_sets,
-    number_cell,
-    ordered_groups,
-    spread_cell,
-)
+from sosbands.experiments.real_tables import ALL, mean_over_sets, ordered_groups, spread_cell
 
 PRINTED = {PAPER_CQR: "CQR", PAPER: "kSoS"}  # names in the paper's table
 
@@ -39,7 +32,7 @@ def draw(rows: Rows) -> TextTable:
         "Mean ± standard error over splits of the relative increase of the mean width; the two methods on one split "
         "count once in the first line, where every data set has the same weight. The paper prints some lines only.",
         f"{infinite} runs with intervals of infinite width are left out." if infinite else "No width is infinite.",
-        failures_note(rows),
+        failure_words(rows),
     )
     return TextTable(found, [_shown(row) for row in found], note)
 
@@ -72,7 +65,7 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
         "data set": row["dataset"],
         "method": SHOWN.get(method, method) or "-",
         "increase, %": spread_cell(row["increase_percent"], row["increase_percent_se"]),
-        "paper, %": number_cell(row["paper_increase_percent"], ".2f"),
+        "paper, %": number_words(row["paper_increase_percent"], ".2f"),
         "runs": row["n"],
         "infinite": row["n_infinite"],
     }

@@ -25,7 +25,7 @@ def case_words(case: int) -> str:
 def span_words(values: Iterable[float]) -> str:
     """The only value, or the smallest and the largest."""
     known = sorted(set(values))
-    return "no" if not known else f"{known[0]}" if len(known) == 1 else f"{known[0]} to {known[-1]}"
+    return "no" if not known else f"{known[0]:g}" if len(known) == 1 else f"{known[0]:g} to {known[-1]:g}"
 
 
 def count_words(rows: Rows, *names: str, what: str = "repetition") -> str:
@@ -41,6 +41,11 @@ def failure_words(rows: Rows) -> str:
     if not failed:
         return ""
     return f" Left out: {failed} of {len(rows)} runs, which failed."
+
+
+def joined(*sentences: str) -> str:
+    """Sentences with one space between them, without empty ones."""
+    return " ".join(filter(None, map(str.strip, sentences)))
 
 
 def cases_words(rows: Rows) -> str:

@@ -8,19 +8,11 @@ from typing import Any
 import numpy as np
 
 from sosbands.comparison import TextTable
+from sosbands.experiments.caption_words import failure_words, joined, number_words
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.methods import SHOWN
 from sosbands.experiments.real_runs import FURTHER_METHODS, TABLE_METHODS, real_rows
-from sosbands.experiments.real_tables import (
-    counts,
-    failures_note,
-    joined,
-    methods_of,
-    number_cell,
-    ordered_groups,
-    sets_of,
-    summary,
-)
+from sosbands.experiments.real_tables import counts, methods_of, ordered_groups, sets_of, summary
 
 NEAR = 1.02  # as good as the best
 
@@ -47,7 +39,7 @@ def draw(rows: Rows) -> TextTable:
         "data sets where the score is within 2 % of the best, of those with a score. Coverage and seconds of a fit are "
         "means over data sets."
     )
-    return TextTable(found, _shown(rows, found), joined(note, failures_note(rows)))
+    return TextTable(found, _shown(rows, found), joined(note, failure_words(rows)))
 
 
 def _line(dataset: str, method: str, rows: Rows) -> dict[str, Any]:
@@ -86,7 +78,7 @@ def _name(method: str) -> str:
 def _cell(row: dict[str, Any] | None, most: int) -> str:
     if row is None or not row["n"]:
         return "-"
-    text = number_cell(row["relative_score"], ".3f")
+    text = number_words(row["relative_score"], ".3f")
     return text if row["n"] == most else f"{text} ({row['n']})"
 
 
@@ -95,11 +87,11 @@ def _best(rows: Rows) -> str:
 
 
 def _coverage(rows: Rows) -> str:
-    return number_cell(_mean(rows, "coverage"), ".3f")
+    return number_words(_mean(rows, "coverage"), ".3f")
 
 
 def _seconds(rows: Rows) -> str:
-    return number_cell(_mean(rows, "fit_seconds"), ".2g")
+    return number_words(_mean(rows, "fit_seconds"), ".2g")
 
 
 def _mean(rows: Rows, name: str) -> float:

@@ -8,22 +8,13 @@ from typing import Any
 import numpy as np
 
 from sosbands.comparison import TextTable, corrected_interval
+from sosbands.experiments.caption_words import failure_words, joined, number_words
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.figures import grouped, succeeded
 from sosbands.experiments.methods import PAPER, PER_SIDE
 from sosbands.experiments.paper_numbers import printed
 from sosbands.experiments.real_runs import real_rows
-from sosbands.experiments.real_tables import (
-    counts,
-    failures_note,
-    interval_cell,
-    joined,
-    number_cell,
-    overlap,
-    printed_cell,
-    sets_of,
-    summary,
-)
+from sosbands.experiments.real_tables import counts, interval_cell, overlap, printed_cell, sets_of, summary
 
 SETS = ("Bike", "Housing", "MPG", "Boston", "Power")  # pen. kSoS over one printed deviation from the paper
 AS_RUN = "as in the other tables"
@@ -73,10 +64,10 @@ def draw(rows: Rows) -> TextTable:
                 "setting": setting,
                 "width (median ± sd)": str(width),
                 "paper (median ± sd)": printed_cell(paper),
-                "difference in paper's sd": number_cell(far, "+z.1f"),
+                "difference in paper's sd": number_words(far, "+z.1f"),
                 "change of width, % [95 %]": interval_cell(change),
                 "interval score": str(score),
-                "penalty 0, %": number_cell(100 * asymmetric, ".0f"),
+                "penalty 0, %": number_words(100 * asymmetric, ".0f"),
                 "n": found[-1]["n"],
             }
         )
@@ -85,7 +76,7 @@ def draw(rows: Rows) -> TextTable:
         "relative difference to the first line, with the corrected resampled t interval. Penalty 0: repetitions in "
         "which two independent bands are selected."
     )
-    return TextTable(found, shown, joined(note, failures_note(rows)))
+    return TextTable(found, shown, joined(note, failure_words(rows)))
 
 
 def _setting(row: dict[str, Any]) -> str:

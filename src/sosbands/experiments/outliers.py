@@ -7,20 +7,13 @@ from typing import Any
 import numpy as np
 
 from sosbands.comparison import TextTable
+from sosbands.experiments.caption_words import failure_words, joined, number_words
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.figures import grouped
 from sosbands.experiments.methods import PAPER, PAPER_CQR, SHOWN
 from sosbands.experiments.paper_numbers import Printed, printed
 from sosbands.experiments.real_runs import real_rows
-from sosbands.experiments.real_tables import (
-    counts,
-    failures_note,
-    joined,
-    number_cell,
-    ordered_groups,
-    printed_cell,
-    summary,
-)
+from sosbands.experiments.real_tables import counts, ordered_groups, printed_cell, summary
 
 SETS = ("Concrete", "Bike", "Power", "Yacht")
 KINDS = ("removed", "kept")
@@ -50,7 +43,7 @@ def draw(rows: Rows) -> TextTable:
             line |= {f"{kind}_coverage_mean": coverage.value, f"{kind}_coverage_sd": coverage.sd}
             line |= {f"{kind}_{name}": count for name, count in counts(mine).items()}
             cells[f"width, {kind}"] = str(width)
-            cells[f"coverage, {kind}"] = number_cell(coverage.value, ".3f")
+            cells[f"coverage, {kind}"] = number_words(coverage.value, ".3f")
         line |= {"paper_median": None, "paper_sd": None} if paper is None else _paper(paper)
         cells["paper's width"] = printed_cell(paper)
         cells["n"] = f"{line['removed_n']} / {line['kept_n']}"
@@ -60,7 +53,7 @@ def draw(rows: Rows) -> TextTable:
         "Outliers removed from the learning rows, as in the paper, or kept; calibration and test rows are the same. "
         "Width: median ± standard deviation over n repetitions (removed / kept); coverage: mean."
     )
-    return TextTable(found, shown, joined(note, failures_note(rows)))
+    return TextTable(found, shown, joined(note, failure_words(rows)))
 
 
 def _paper(number: Printed) -> dict[str, Any]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sosbands.experiments.caption_words import failure_words, joined, span_words
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.figures import COLOURS, add_caption, grouped, new_figure, succeeded
 from sosbands.experiments.methods import PAPER
 from sosbands.experiments.real_runs import real_rows
-from sosbands.experiments.real_tables import failures_note, joined, sets_of, span
+from sosbands.experiments.real_tables import sets_of
 from sosbands.tuning.candidates import PENALTIES
 
 CONSTANT = "const."
@@ -64,11 +65,11 @@ def _label(bar: float | str) -> str:
 
 
 def _caption(rows: Rows, fine: Rows) -> str:
-    n = span(row["n_learning"] for row in fine)
-    repetitions = span(len(group) for group in grouped(fine, "dataset").values())
+    n = span_words(row["n_learning"] for row in fine)
+    repetitions = span_words(len(group) for group in grouped(fine, "dataset").values())
     return joined(
         f"Symmetry penalty selected by the paper's rule (HSIC and Kruskal-Wallis test), n = {n} learning rows, "
         f"{repetitions} repetitions; ∞: symmetric bands; const.: bands of constant width, where residuals "
         "show no dependence on the features.",
-        failures_note(rows),
+        failure_words(rows),
     )

@@ -13,6 +13,7 @@ from sosbands.comparison import MeanInterval, TextTable, corrected_interval
 from sosbands.comparison.text_table import MISSING
 from sosbands.datasets import real_names
 from sosbands.datasets.catalogue import PAPER_SETS
+from sosbands.experiments.caption_words import failure_words, joined, number_words
 from sosbands.experiments.config import Rows
 from sosbands.experiments.figures import column, grouped, succeeded
 from sosbands.experiments.methods import SHOWN
@@ -131,15 +132,10 @@ def mean_over_sets(values: Mapping[tuple[str, int], list[float]]) -> Spread:
 # ---------------------------------------------------------------- cells and notes
 
 
-def number_cell(value: float | None, digits: str = ".3g") -> str:
-    """A number as text, "-" for none and for NaN."""
-    return MISSING if value is None or math.isnan(value) else format(value, digits)
-
-
 def spread_cell(value: float, sd: float, decimals: int | None = None) -> str:
     """Such as "189 ± 13"; by default with two digits of the deviation and at most four of the value."""
     if not (math.isfinite(value) and math.isfinite(sd)):
-        return number_cell(value, ".4g" if decimals is None else f".{decimals}f")
+        return number_words(value, ".4g" if decimals is None else f".{decimals}f")
     if decimals is None:
         decimals = min(1 - _magnitude(sd), 3 - _magnitude(value)) if sd else 3 - _magnitude(value)
     places = max(0, decimals)
@@ -157,25 +153,6 @@ def printed_cell(number: Printed | None, decimals: int | None = None) -> str:
         return MISSING
     parts = [format(each, ".6g" if decimals is None else f".{decimals}f") for each in number if each is not None]
     return " ± ".join(parts)
-
-
-def joined(*sentences: str) -> str:
-    """Sentences with spaces between them, without empty ones."""
-    return " ".join(filter(None, sentences))
-
-
-def span(numbers: Iterable[float]) -> str:
-    """Such as "10" or "3 to 10"."""
-    found = sorted(set(numbers))
-    if not found:
-        return "0"
-    return f"{found[0]:g}" if len(found) == 1 else f"{found[0]:g} to {found[-1]:g}"
-
-
-def failures_note(rows: Rows) -> str:
-    """How many runs failed, "" if none did."""
-    failed = len(rows) - len(succeeded(rows))
-    return f"{failed} of {len(rows)} runs failed and are left out." if failed else ""
 
 
 # ---------------------------------------------------------------- tables
@@ -221,11 +198,11 @@ def beside_paper(rows: Rows, name: str, metric: str, statistic: str, decimals: i
                 "method": SHOWN.get(method, method),
                 f"ours ({statistic} ± sd)": spread_cell(*ours, decimals),
                 f"paper ({statistic} ± sd)": printed_cell(paper, decimals),
-                "difference in paper's sd": number_cell(difference, "+z.1f"),
+                "difference in paper's sd": number_words(difference, "+z.1f"),
                 "n": found[-1]["n"],
             }
         )
-    return TextTable(found, shown, joined(_difference_note(found, statistic), failures_note(rows)))
+    return TextTable(found, shown, joined(_difference_note(found, statistic), failure_words(rows)))
 
 
 def _difference_note(found: Rows, statistic: str) -> str:
@@ -287,10 +264,10 @@ def paired_table(rows: Rows, axis: str, kinds: Mapping[str, str], title: str) ->
                 "data set": dataset,
                 title: kinds[kind],
                 "width (median ± sd)": str(width),
-                "coverage": number_cell(coverage.value, ".3f"),
+                "coverage": number_words(coverage.value, ".3f"),
                 "interval score": str(score),
-                "worst set": number_cell(worst.value, ".3f"),
-                "seconds": number_cell(seconds.value, ".2g"),
+                "worst set": number_words(worst.value, ".3f"),
+                "seconds": number_words(seconds.value, ".2g"),
                 "score difference [95 %]": interval_cell(d),
                 "n": found[-1]["n"],
             }
@@ -300,7 +277,7 @@ def paired_table(rows: Rows, axis: str, kinds: Mapping[str, str], title: str) ->
         "better, with the corrected resampled t interval. Worst set: mean of the worst-set coverages of the lower and "
         "the upper ends, of which 0.95 is asked for. Seconds: mean time of a fit."
     )
-    return TextTable(found, shown, joined(note, failures_note(rows)))
+    return TextTable(found, shown, joined(note, failure_words(rows)))
 
 
 def _score_differences(first: Rows, second: Rows) -> list[float]:
@@ -324,5 +301,5 @@ def worst_set_distance(row: dict[str, Any], prefix: str = "") -> float:
 
 def interval_cell(found: MeanInterval) -> str:
     """Such as "+0.5 [-0.1, +1.1]"; the mean alone where there is no interval."""
-    mean, lower, upper = (number_cell(each, "+.3g" if each else ".0f") for each in found)
+    mean, lower, upper = (number_words(each, "+.3g" if each else ".0f") for each in found)
     return mean if lower == MISSING else f"{mean} [{lower}, {upper}]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sosbands.comparison.result import NEIGHBORS
+from sosbands.experiments.caption_words import failure_words, joined, span_words
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.figures import COLOURS, add_caption, new_figure, succeeded
 from sosbands.experiments.methods import SHOWN
@@ -12,12 +13,9 @@ from sosbands.experiments.real_runs import TABLE_METHODS, real_rows
 from sosbands.experiments.real_tables import (
     METHOD_ORDER,
     NOMINAL,
-    failures_note,
-    joined,
     methods_of,
     ordered_groups,
     sets_of,
-    span,
     summary_of,
     worst_set_values,
 )
@@ -66,13 +64,13 @@ def draw(rows: Rows) -> Any:
 
 
 def _caption(rows: Rows, fine: Rows) -> str:
-    repetitions = span(len(group) for group in ordered_groups(fine).values())
+    repetitions = span_words(len(group) for group in ordered_groups(fine).values())
     whole = [name for name in sets_of(fine) if all(row["n"] <= NEIGHBORS for row in fine if row["dataset"] == name)]
-    n = span(row["n"] for row in fine)
+    n = span_words(row["n"] for row in fine)
     return joined(
         f"Least coverage in ten sets of {NEIGHBORS} neighbouring test rows (of n = {n}), of the lower and of the upper "
         f"ends: mean (marker) and standard deviation (bar) of both together over {repetitions} repetitions. Dashed: "
         f"{NOMINAL:g}, the coverage of each end that is asked for.",
         f"The sets of {', '.join(whole)} hold all test rows." if whole else "",
-        failures_note(rows),
+        failure_words(rows),
     )
