@@ -289,13 +289,20 @@ def test_settings_that_the_paper_leaves_open_are_compared_split_by_split():
     rows = [one(k, width, symmetry_penalty=0.0, constant_width=k == 2) for k, width in enumerate((8.0, 10.0, 11.0))]
     rows += [one(k, width, width_penalty=1.0) for k, width in ((0, 8.8), (1, 10.5), (5, 99.0))]  # 5: no partner
     rows += [one(0, 8.0, "sos-paper-per-side"), failed("MPG", "sos-paper-per-side")]
-    table = draw("open-settings", rows)
-    base, side, wide = table
-    assert [each["setting"] for each in table] == [
-        "as in the other tables",
-        "a lengthscale for each side",
-        "width penalty 1",
+    process = [row("MPG", "het-gp", mean_width=9.4), row("MPG", "het-gp", mean_width=4.7, start="residuals")]
+    for each in process:
+        del each["symmetry_penalty"], each["constant_width"]
+    table = draw("open-settings", rows + process)
+    base, side, wide, smoothed, residuals = table
+    assert [(each["method"], each["setting"]) for each in table] == [
+        ("sos-paper", "as in the other tables"),
+        ("sos-paper", "a lengthscale for each side"),
+        ("sos-paper", "width penalty 1"),
+        ("het-gp", "as in the other tables"),
+        ("het-gp", "search begun at the residuals"),
     ]
+    assert (smoothed["difference_in_sd"], residuals["width_change"]) == pytest.approx((0, -50))
+    assert math.isnan(smoothed["asymmetric_share"])
     assert base["mean_width_median"] == 10
     assert base["difference_in_sd"] == pytest.approx((10 - 9.35) / 1.13)
     assert base["asymmetric_share"] == pytest.approx(2 / 3)  # bands of constant width are not counted
@@ -305,10 +312,12 @@ def test_settings_that_the_paper_leaves_open_are_compared_split_by_split():
     assert [wide[f"width_change{end}"] for end in ("", "_lower", "_upper")] == pytest.approx(expected)
     assert (wide["asymmetric_share"], wide["n"]) == (0, 3)
     lines = shown(table)
-    assert lines[1][2:] == ["10.0 ± 1.5", "9.35 ± 1.13", "+0.6", "-", "14.00 ± 0.00", "67", "3"]
-    assert lines[2][5] == "0"
-    assert lines[3][5] == f"+7.5 [{expected.lower:+.3g}, {expected.upper:+.3g}]"
-    assert "1 of 8 runs, which failed" in table.note
+    assert lines[1][3:] == ["10.0 ± 1.5", "9.35 ± 1.13", "+0.6", "-", "14.00 ± 0.00", "67", "3"]
+    assert lines[2][6] == "0"
+    assert lines[5][:3] == ["MPG", "het. GP", "search begun at the residuals"]
+    assert lines[5][5:] == ["-3.6", "-50", "250", "-", "1"]
+    assert lines[3][6] == f"+7.5 [{expected.lower:+.3g}, {expected.upper:+.3g}]"
+    assert "1 of 10 runs, which failed" in table.note
 
 
 # ---------------------------------------------------------------- figures

@@ -22,17 +22,25 @@ REPETITIONS = {"quick": 2, "paper": 10}
 QUICK_SETS = ("Diabetes", "MPG", "Yacht")
 # the cheap ones first, so that an interrupted run has whole tables of them
 TABLE_METHODS = (PAPER_CQR, "gp", PAPER, "het-gp")
-PARAMETERS = ("symmetry_kind", "residuals", "width_penalty")  # of the estimator that may be axes
+PARAMETERS = ("symmetry_kind", "residuals", "width_penalty", "start")  # of the estimator that may be axes
 FURTHER_METHODS = (OURS, "squared-sos", "cqr-forest", "cqr-boosting", "rqr", "split", "local")
 
 
-def real_rows(config: Config, methods: Iterable[str], names: Iterable[str] | None = None, **axes: Any) -> Rows:
-    """Rows of the methods on the data sets, all of the paper's by default."""
+def real_rows(
+    config: Config,
+    methods: Iterable[str],
+    names: Iterable[str] | None = None,
+    *,
+    repetitions: int | None = None,
+    **axes: Any,
+) -> Rows:
+    """Rows of the methods on the data sets, all of the paper's by default; `repetitions` are at most so many."""
     sets = config.pick(quick=QUICK_SETS, paper=tuple(real_names())) if names is None else tuple(names)
+    count = REPETITIONS[config.preset] if repetitions is None else min(repetitions, REPETITIONS[config.preset])
     tasks = [
         {"dataset": name, "method": method, "outliers": "removed", **axes, "repetition": k}
         for method in methods
-        for k in range(REPETITIONS[config.preset])
+        for k in range(count)
         for name in sets
     ]
     return config.run("real", real_row, tasks, seed_axes=["dataset", "repetition"])
