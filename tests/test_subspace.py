@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from contracts import CASES, check_certificate, check_gradient, check_hessian_product, random_points
+from sosbands import learn_bands
 from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.problems import (
     OneSidedProblem,
@@ -285,3 +286,43 @@ def test_fallback_to_the_whole_problem_is_certified_and_counted(name, monkeypatc
     assert result.status == Status.CONVERGED
     check_certificate(case, problem, result.certificate)
     assert result.decompositions >= problem.decompositions
+
+
+def far_apart():
+    """Points that the first pivots do not see: at this lengthscale each is nearly alone."""
+    rng = np.random.default_rng(0)
+    X, r = rng.standard_normal((200, 4)), rng.standard_normal(200)
+    options = {"lengthscale": 0.12, "symmetry_penalty": 0.0, "width_penalty": 10.0}
+    return lambda solver: learn_bands(X, r, solver=solver, **options)
+
+
+def test_points_that_the_first_subspace_does_not_see():
+    learn = far_apart()
+    found, newton = learn("subspace"), learn("newton")
+    assert found.gap <= 1e-4
+    np.testing.assert_allclose(found.values_upper, newton.values_upper, rtol=0.05, atol=0.01)
+
+
+def test_a_restricted_problem_that_diverges_is_given_up(monkeypatch):
+    """Without the check of the first subspace its dual grows without end; the whole problem is solved all the same."""
+    monkeypatch.setattr(subspace, "REACH", np.inf)
+    monkeypatch.setattr(subspace, "INNER", 60)
+    found = far_apart()("subspace")
+    assert found.gap <= 1e-4
+    assert found.values_upper.max() < 10
+
+
+def test_subspaces_grow_until_they_reach_every_point(monkeypatch):
+    problem = CASES["symmetric"].problem()
+    (term,) = problem.terms
+    first = (np.eye(term.p, 1),)
+    shares = problem.restricted(first).terms[0].identity_values / term.identity_values
+    needed = np.max(problem.sizes / shares) / problem.sizes.max()
+    monkeypatch.setattr(subspace, "REACH", 1.01 * needed)
+    (same,) = subspace._reaching(problem, first)
+    assert same.shape == first[0].shape
+    monkeypatch.setattr(subspace, "REACH", 0.99 * needed)
+    (grown,) = subspace._reaching(problem, first)
+    assert grown.shape[1] > 1
+    monkeypatch.setattr(subspace, "REACH", 0.5)  # nothing reaches
+    assert subspace._reaching(problem, first) is None

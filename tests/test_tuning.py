@@ -85,13 +85,30 @@ def test_a_grid_of_candidates_equals_one_by_one():
     """Warm starts change the path to a solution, not the solution."""
     data = tuning_data()
     ells, penalties = [0.3, 0.6], [0.0, 10.0, np.inf]
-    lower, upper, certified = fold_bands(data, 1, ells, penalties)
-    assert certified.all()
+    lower, upper, gaps = fold_bands(data, 1, ells, penalties)
+    assert (gaps <= SEARCH_TOL).all()
     for i, ell in enumerate(ells):
         for j, penalty in enumerate(penalties):
             alone = fold_bands(data, 1, [ell], [penalty])
             np.testing.assert_allclose(lower[i, j], alone[0][0, 0], rtol=0.02, atol=0.02)
             np.testing.assert_allclose(upper[i, j], alone[1][0, 0], rtol=0.02, atol=0.02)
+
+
+def test_a_candidate_without_a_certificate_is_never_the_best():
+    """HSIC rewards width, and the widths of a solve that diverged may be anything."""
+    data = tuning_data()
+    parts = {fold: fold_bands(data, fold, [0.3, 0.6], [10.0]) for fold in range(len(data.folds))}
+    lower, upper, gaps = parts[1]
+    broken = gaps.copy()
+    broken[0, 0] = 2.0
+    wild, fine = pool(data, [0.3, 0.6], [10.0], parts | {1: (1e12 * lower, upper, broken)})
+    assert (wild.uncertified, wild.failed, fine.failed) == (1, 1, 0)
+    assert wild.value("hsic") == -np.inf
+    assert np.isfinite(fine.value("hsic"))
+    broken[0, 0] = 0.01  # short of the tolerance, but known to be near
+    near, _ = pool(data, [0.3, 0.6], [10.0], parts | {1: (lower, upper, broken)})
+    assert (near.uncertified, near.failed) == (1, 0)
+    assert np.isfinite(near.value("hsic"))
 
 
 def test_criteria_equal_their_formulas():

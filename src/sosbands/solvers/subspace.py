@@ -19,6 +19,10 @@ from sosbands.solvers.protocol import Bases, DualProblem, SolverResult, Status
 
 START = 60  # dimension of the first subspace, the leading pivots of the features
 ROUNDS = 25
+# With short lengthscales most points are far from all pivots: their features nearly vanish in the first subspace, where
+# only operators out of all proportion would cover them, and its dual problem has no solution in practice.
+REACH = 1e3  # how much larger operators may have to be than those for the point that asks for most
+INNER = 1000  # iterations of a restricted problem
 
 
 def solve_subspace(
@@ -29,15 +33,19 @@ def solve_subspace(
     `known` are the subspaces of a neighbouring problem, if `start` comes from one.
     """
     monitor = Monitor(problem, tol)
-    bases = known or tuple(np.eye(term.p, min(START, term.p)) for term in problem.terms)
-    z, iterations, made, gap = start, 0, 0, 0.1
+    first = _reaching(problem, known or tuple(np.eye(term.p, min(START, term.p)) for term in problem.terms))
+    if first is None:
+        return solve_newton(problem, start, tol, max_iterations)
+    bases, z, iterations, made, gap = first, start, 0, 0, 0.1
     if start.any() and not known:
         bases = _grown(bases, problem.positive_vectors(start))
     for _ in range(ROUNDS):
         small = problem.restricted(bases)
         inner_tol = max(0.25 * tol, min(0.05 * gap, 5e-3))
-        inner = solve_newton(small, problem.project(z, bases), inner_tol, max_iterations - iterations)
+        inner = solve_newton(small, problem.project(z, bases), inner_tol, min(INNER, max_iterations - iterations))
         iterations, made = iterations + inner.iterations, made + inner.decompositions
+        if not inner.certificate.gap < 1:  # diverged: its multipliers are of no use
+            break
         z = problem.lift(inner.variables, bases)
         vectors = [Q @ U for Q, U in zip(bases, small.positive_vectors(inner.variables), strict=True)]
         vectors, estimate = problem.refine(z, vectors)
@@ -59,6 +67,24 @@ def solve_subspace(
     if monitor.best is not None and monitor.best.gap < result.certificate.gap:
         result = replace(result, variables=monitor.best_z, certificate=monitor.best)
     return _counted(result, iterations + result.iterations, made, bases)
+
+
+def _reaching(problem: DualProblem, bases: Bases) -> Bases | None:
+    """Subspaces in which every point can be covered, from `bases` and leading features; None if these are too many."""
+    while not _reaches(problem, problem.restricted(bases)):
+        if any(2 * Q.shape[1] >= len(Q) for Q in bases):
+            return None
+        bases = _grown(bases, [np.eye(len(Q), 2 * Q.shape[1]) for Q in bases])
+    return bases
+
+
+def _reaches(problem: DualProblem, small: DualProblem) -> bool:
+    """Whether no point asks for operators that are out of proportion in the subspace."""
+    asked = np.maximum(problem.sizes, 0)
+    sides = zip(small.terms, problem.terms, strict=True)
+    return all(
+        (asked * whole.identity_values <= REACH * asked.max() * part.identity_values).all() for part, whole in sides
+    )
 
 
 def _grown(bases: Bases, vectors: list[Array]) -> Bases:

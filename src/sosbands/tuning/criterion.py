@@ -127,6 +127,9 @@ class Evaluation:
         ``R = |r - (f_up - f_lo)/2|``.
     uncertified : int
         Folds whose solve missed its tolerance.
+    failed : int
+        Folds whose solve says nothing about its optimum (a relative gap of 1 or more): short lengthscales whose few
+        features leave points out. Their widths may be anything, so such a candidate is never the best.
     """
 
     lengthscale: Any
@@ -134,10 +137,11 @@ class Evaluation:
     widths: Array
     residuals: Array
     uncertified: int
+    failed: int = 0
 
     def value(self, criterion: str) -> float:
-        """``criterion(W, R)``."""
-        return CRITERIA[criterion](self.widths, self.residuals)
+        """``criterion(W, R)``, minus infinity if a fold failed."""
+        return -np.inf if self.failed else CRITERIA[criterion](self.widths, self.residuals)
 
 
 def fold_bands(
@@ -150,7 +154,8 @@ def fold_bands(
     Returns
     -------
     lower, upper : ndarray of shape (n_lengthscales, n_penalties, n_held_out)
-    certified : ndarray of shape (n_lengthscales, n_penalties), bool
+    gaps : ndarray of shape (n_lengthscales, n_penalties)
+        Certified relative gaps.
     """
     held = data.folds[fold]
     others = np.setdiff1d(np.arange(len(data.r)), held)
@@ -158,13 +163,13 @@ def fold_bands(
 
     def learn(rank: Any) -> tuple[Array, Array, AnyArray]:
         shape = (len(lengthscales), len(penalties))
-        lower, upper, certified = np.zeros((*shape, len(held))), np.zeros((*shape, len(held))), np.zeros(shape, bool)
+        lower, upper, gaps = np.zeros((*shape, len(held))), np.zeros((*shape, len(held))), np.zeros(shape)
         # from long to short lengthscales: the one cold start then has few features
         grid = learn_band_grid(points, r, lengthscales[::-1], penalties, rank=rank, tol=SEARCH_TOL, **data.options)
         for k, j, bands in grid:
             i = len(lengthscales) - 1 - k
-            lower[i, j], upper[i, j], certified[i, j] = bands.lower(new), bands.upper(new), bands.gap <= SEARCH_TOL
-        return lower, upper, certified
+            lower[i, j], upper[i, j], gaps[i, j] = bands.lower(new), bands.upper(new), bands.gap
+        return lower, upper, gaps
 
     with QUIET:
         try:
@@ -183,9 +188,10 @@ def pool(
     r = np.concatenate([data.r[data.folds[fold]] for fold in parts])
     lower = np.concatenate([part[0] for part in parts.values()], axis=2)
     upper = np.concatenate([part[1] for part in parts.values()], axis=2)
-    missed = np.sum([~part[2] for part in parts.values()], axis=0)
+    gaps = np.array([part[2] for part in parts.values()])
+    missed, failed = np.sum(~(gaps <= SEARCH_TOL), axis=0), np.sum(~(gaps < 1), axis=0)
     return [
-        Evaluation(ell, penalty, lo + up, np.abs(r - (up - lo) / 2), int(missed[i, j]))
+        Evaluation(ell, penalty, lo + up, np.abs(r - (up - lo) / 2), int(missed[i, j]), int(failed[i, j]))
         for i, ell in enumerate(lengthscales)
         for j, penalty in enumerate(penalties)
         for lo, up in [(lower[i, j], upper[i, j])]
