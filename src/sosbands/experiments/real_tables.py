@@ -178,8 +178,7 @@ def beside_paper(rows: Rows, name: str, metric: str, statistic: str, decimals: i
     for (dataset, method), group in ordered_groups(rows).items():
         ours = summary(group, name, np.median if statistic == "median" else np.mean)
         paper = printed(metric, dataset, method)
-        scale = None if paper is None else paper.sd
-        difference = math.nan if paper is None or not scale else (ours.value - paper.value) / scale
+        difference = in_paper_sd(ours.value, paper)
         found.append(
             {
                 "dataset": dataset,
@@ -187,7 +186,7 @@ def beside_paper(rows: Rows, name: str, metric: str, statistic: str, decimals: i
                 f"{name}_{statistic}": ours.value,
                 f"{name}_sd": ours.sd,
                 f"paper_{statistic}": None if paper is None else paper.value,
-                "paper_sd": scale,
+                "paper_sd": None if paper is None else paper.sd,
                 "difference_in_sd": difference,
                 **counts(group),
             }
@@ -255,8 +254,9 @@ def paired_table(rows: Rows, axis: str, kinds: Mapping[str, str], title: str) ->
             "worst_set_coverage_sd": worst.sd,
             "fit_seconds_mean": seconds.value,
         }
-        pairs = _score_differences(groups.get((dataset, first), []), group) if kind == second else []
-        d = corrected_interval(pairs, overlap(dataset))
+        pairs = paired_values(groups.get((dataset, first), []), group, "interval_score") if kind == second else []
+        with np.errstate(invalid="ignore"):  # of two infinite scores
+            d = corrected_interval([np.subtract(*pair) for pair in pairs], overlap(dataset))
         ends = {"difference": d.mean, "difference_lower": d.lower, "difference_upper": d.upper, "n_pairs": len(pairs)}
         found.append({"dataset": dataset, axis: kind, **numbers, **ends, **counts(group)})
         shown.append(
@@ -280,12 +280,15 @@ def paired_table(rows: Rows, axis: str, kinds: Mapping[str, str], title: str) ->
     return TextTable(found, shown, joined(note, failure_words(rows)))
 
 
-def _score_differences(first: Rows, second: Rows) -> list[float]:
-    """Second minus first in the repetitions in which both succeeded."""
-    scores = {row["repetition"]: row["interval_score"] for row in succeeded(first)}
-    pairs = [(row["interval_score"], scores.get(row["repetition"])) for row in succeeded(second)]
-    with np.errstate(invalid="ignore"):
-        return [float(np.subtract(score, other)) for score, other in pairs if other is not None]
+def in_paper_sd(value: float, paper: Printed | None) -> float:
+    """Distance from what the paper prints in its standard deviations, NaN if it prints none."""
+    return math.nan if paper is None or not paper.sd else (value - paper.value) / paper.sd
+
+
+def paired_values(first: Rows, second: Rows, name: str) -> list[tuple[float, float]]:
+    """A column of the second and of the first rows, in the repetitions in which both succeeded."""
+    known = {row["repetition"]: row[name] for row in succeeded(first)}
+    return [(row[name], known[row["repetition"]]) for row in succeeded(second) if row["repetition"] in known]
 
 
 def overlap(dataset: str) -> float:
