@@ -32,10 +32,10 @@ def solve_subspace(
 
     `known` are the subspaces of a neighbouring problem, if `start` comes from one.
     """
-    monitor = Monitor(problem, tol)
     first = _reaching(problem, known or tuple(np.eye(term.p, min(START, term.p)) for term in problem.terms))
     if first is None:
         return solve_newton(problem, start, tol, max_iterations)
+    monitor = Monitor(problem, tol)
     bases, z, iterations, made, gap = first, start, 0, 0, 0.1
     if start.any() and not known:
         bases = _grown(bases, problem.positive_vectors(start))
