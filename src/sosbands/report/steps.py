@@ -91,7 +91,7 @@ def with_model(model: RecordedBands, steps: list[SolvedBands]) -> tuple[list[Sol
 def criterion_of_steps(model: RecordedBands, lengthscale: Any, penalties: list[float]) -> list[float | None]:
     """The tuning criterion of each penalty at this lengthscale, on the folds that the tuning had.
 
-    None for each if there are too few residuals, or none that differs from zero.
+    None for each if there are too few residuals, or none that differs from zero, and where a solve failed.
     """
     problem, rng = model.problem_, deepcopy(model.problem_.rng)
     rng.randint(2**31)  # the seed of the tests, which `fit` draws before the folds
@@ -108,7 +108,7 @@ def criterion_of_steps(model: RecordedBands, lengthscale: Any, penalties: list[f
         delayed(fold_bands)(data, fold, ells, penalties) for fold in range(len(data.folds))
     )
     found = pool(data, ells, penalties, dict(enumerate(parts)))
-    return [each.value(model.criterion) for each in found]
+    return [None if each.failed else each.value(model.criterion) for each in found]
 
 
 def values_at(steps: list[SolvedBands], points: Array) -> tuple[list[tuple[Array, Array]], Array]:
