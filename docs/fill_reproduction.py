@@ -1,7 +1,7 @@
 """Write the tables of docs/reproduction.md from the stored rows: ``python docs/fill_reproduction.py``.
 
 A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``, NAME an entry of ``sosbands reproduce --list``, or
-``overview``: what is stored of each.
+``overview``: what is stored of each. The time of an entry stands between ``<!-- time NAME -->`` and ``<!-- end -->``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sosbands.experiments import ENTRIES, Config, find_entry
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
 BLOCK = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+TIME = re.compile(r"(<!-- time (\S+) -->).*?(<!-- end -->)")
 
 
 class Stored(Config):
@@ -43,21 +44,25 @@ def overview() -> TextTable:
             continue
         Stored.expected = 0
         rows = entry.compute(stored())
-        minutes = sum(row["seconds"] for row in rows) / 60
         lines.append(
             {
                 "entry": entry.name,
                 "in the paper": entry.source,
                 "rows stored": f"{len(rows)} of {Stored.expected}",
                 "failed": sum(row["error_type"] is not None for row in rows),
-                "core minutes": f"{minutes:.1f}",
+                "core minutes": f"{core_minutes(rows):.1f}",
             }
         )
     return TextTable(lines)
 
 
+def core_minutes(rows: list[dict[str, Any]]) -> float:
+    """Minutes of one core that the rows took."""
+    return float(sum(row["seconds"] for row in rows)) / 60
+
+
 def filled(text: str) -> str:
-    """The page with every table made anew."""
+    """The page with every table and time made anew."""
 
     def table(match: re.Match[str]) -> str:
         if match[2] == "overview":
@@ -67,7 +72,12 @@ def filled(text: str) -> str:
             made = entry.draw(entry.compute(stored()))
         return f"{match[1]}\n{made.to_markdown()}\n\n{match[3]}"
 
-    return BLOCK.sub(table, text)
+    def time(match: re.Match[str]) -> str:
+        minutes = core_minutes(find_entry(match[2]).compute(stored()))
+        words = f"{minutes:.0f} core minutes" if minutes >= 1.5 else f"{60 * minutes:.0f} core seconds"
+        return f"{match[1]}{words}{match[3]}"
+
+    return TIME.sub(time, BLOCK.sub(table, text))
 
 
 if __name__ == "__main__":

@@ -153,6 +153,16 @@ def seeds_rows():
     ]
 
 
+def norm_rows():
+    rows = [
+        {"case": 1, "n": 77, "norm_penalties": penalty, "repetition": k, **OK}
+        | {"mean_width": factor * (2.0 + k), "acg_combined": 0.04 / factor}
+        for penalty, factor in ((1.0, 1.0), (0.1, 2.0), (10.0, 2.0))
+        for k in range(3)
+    ]
+    return rows[:-1]
+
+
 def kinds_rows():
     synthetic = [
         {"case": 1, "n": 77, "kind": kind, "repetition": k, "mean_width": w + k, **OK}
@@ -255,6 +265,7 @@ FIGURES = {
 TABLES = {
     "stopping-rule": (stop_rows, ("case", "n", "stop", "repetition")),
     "criteria": (criteria_rows, ("criterion", "symmetry_test", "case", "n", "repetition")),
+    "norm-penalties": (norm_rows, ("case", "norm_penalties", "repetition")),
 }
 
 
@@ -519,9 +530,31 @@ def test_penalty_kinds_pool_both_sides():
     assert medians(real_width) == pytest.approx({"training-set penalty": 200.5, "operator penalty": 300.5})
     assert medians(worst) == pytest.approx({"training-set penalty": 0.85, "operator penalty": 0.75})
     np.testing.assert_allclose(curve(worst, "nominal, one side")[:, 0], 0.95)
-    assert titles(figure)[::2] == ["case 1, n = 77", "Diabetes, n = 99"]
-    assert "3 repetitions of case 1 and 2 repetitions of Diabetes" in caption(figure)
+    assert titles(figure)[::2] == ["case 1, tuned, n = 77", "Diabetes, tuned, n = 99"]
+    assert "3 repetitions of case 1, tuned and 2 repetitions of Diabetes, tuned" in caption(figure)
     assert KIND_COLOURS["training"] == COLOURS["sos-paper"]
+
+
+def test_a_fixed_penalty_has_panels_of_its_own():
+    fixed = [{**row, "fixed_penalty": 100.0, "mean_width": 10 * row["mean_width"]} for row in kinds_rows()]
+    figure = draw("penalty-kinds", kinds_rows() + fixed)
+    assert titles(figure)[4] == "case 1, penalty 100, n = 77"
+    assert medians(panels(figure)[4]) == pytest.approx({"training-set penalty": 30.0, "operator penalty": 60.0})
+
+
+def test_norm_penalties_are_compared_on_the_same_draws():
+    table = draw("norm-penalties", norm_rows())
+    assert [(row["case"], row["norm_penalties"]) for row in table] == [(1, 0.1), (1, 1.0), (1, 10.0)]
+    tenth, _, ten = table
+    # the last draw of the last line is missing: it is compared on the other two
+    assert [row["mean_width_mean"] for row in table] == pytest.approx([6.0, 3.0, 5.0])
+    assert tenth["mean_width_change"] == pytest.approx(1.0)
+    assert ten["mean_width_change"] == pytest.approx((5.0 - 2.5) / 3.0)
+    assert tenth["acg_combined_change"] == pytest.approx(-0.5)
+    assert table.column("runs") == [3, 3, 2]
+    lines = table.to_markdown().splitlines()
+    assert "| - |" in lines[3]
+    assert "+100" in lines[2]
 
 
 def test_large_solutions_have_their_certificate_in_the_title():

@@ -35,6 +35,7 @@ def test_every_entry_has_its_place(entry):
     text = PAGE.read_text(encoding="utf-8")
     table, figure = f"<!-- table {entry.name} -->", f"../results/reproduction/paper/{entry.name}.png"
     assert (table in text) != (figure in text)
+    assert entry.name == "claims" or f"{entry.name} --preset paper`" in text
     if figure in text:
         rows = entry.compute(FILL["stored"]())
         with Image.open(PAGE.parent / figure) as image:

@@ -67,7 +67,7 @@ def draw(rows: Rows) -> TextTable:
         table.append(summary)
         shown.append(_shown(summary))
     note = (
-        "Means over cases of means over draws, without intervals: lines that are near are equal. All lines use the "
+        "Means over cases of means over draws, without intervals: small differences say nothing. All lines use the "
         "default residuals and test of dependence of this library; pen. kSoS of the other tables is not among them."
     )
     return TextTable(table, shown, note if table else "")

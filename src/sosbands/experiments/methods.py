@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sosbands import SoSBandRegressor
-from sosbands.baselines import METHODS, make_method
+from sosbands.baselines import METHODS, SquaredSoS, make_method
 from sosbands.tuning import Rules
 
 OURS, PAPER = "sos", "sos-paper"
@@ -85,8 +85,22 @@ def interval_method(name: str, seed: int, **settings: Any) -> Any:
     return make_method(name, **{key: value for key, value in settings.items() if key in known})
 
 
+def fixed_settings(axes: dict[str, Any]) -> dict[str, Any]:
+    """Parameters that an axis stands for: bands that are not tuned, both penalties of the norms, both quantiles."""
+    settings: dict[str, Any] = {}
+    if "fixed_penalty" in axes:
+        settings |= {"lengthscale": "median", "symmetry_penalty": axes["fixed_penalty"]}
+    if "norm_penalties" in axes:
+        settings |= dict.fromkeys(("trace_penalty", "frobenius_penalty"), axes["norm_penalties"])
+    if "quantile_tail" in axes:
+        settings["quantiles"] = (axes["quantile_tail"], 1 - axes["quantile_tail"])
+    return settings
+
+
 def chosen(model: Any) -> dict[str, Any]:
     """What a fitted model chose, for a row; nothing for methods that do not tune bands."""
+    if isinstance(model, SquaredSoS):
+        return {"constant_width": model.lengthscale_ is None}
     if not isinstance(model, SoSBandRegressor):
         return {}
     report = model.tuning_

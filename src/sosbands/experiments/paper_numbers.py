@@ -39,8 +39,8 @@ def printed(metric: str, dataset: str, method: str = "") -> Printed | None:
 def _numbers() -> dict[tuple[str, str, str], Printed]:
     text = files("sosbands.experiments").joinpath("paper_numbers.csv").read_text(encoding="utf-8")
     return {
-        (row["metric"], row["dataset"], row["method"]): Printed(float(row["value"]), float(row["sd"] or "nan"))
-        if row["sd"]
-        else Printed(float(row["value"]), None)
+        (row["metric"], row["dataset"], row["method"]): Printed(
+            float(row["value"]), float(row["sd"]) if row["sd"] else None
+        )
         for row in csv.DictReader(text.splitlines())
     }

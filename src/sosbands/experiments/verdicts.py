@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -29,10 +30,21 @@ class Verdict(NamedTuple):
     figure: str
 
 
+class Claim(NamedTuple):
+    """A sentence of the paper, the entry with its rows, and what decides on it."""
+
+    words: str
+    entry: str
+    check: Callable[[Rows], Verdict]
+
+
 def below(interval: MeanInterval, bound: float = 0.0) -> str:
     """The verdict on "it is below the bound": open while the interval holds the bound."""
     _need(math.isfinite(interval.lower), "an interval")
-    return CONFIRMED if interval.upper < bound else NOT_CONFIRMED if interval.lower >= bound else OPEN
+    if interval.upper < bound:
+        return CONFIRMED
+    equal = interval.lower == interval.upper == bound  # the same in every draw, which says nothing of others
+    return NOT_CONFIRMED if interval.lower >= bound and not equal else OPEN
 
 
 def above(interval: MeanInterval, bound: float = 0.0) -> str:
@@ -91,9 +103,9 @@ def needed(rows: list[Item], what: str) -> list[Item]:
     return rows
 
 
-def shown(interval: MeanInterval) -> str:
+def shown(interval: MeanInterval, form: str = ".2g") -> str:
     """A number with its 95 % interval."""
-    return f"{interval.mean:.2g} [{interval.lower:.2g}, {interval.upper:.2g}]"
+    return f"{interval.mean:{form}} [{interval.lower:{form}}, {interval.upper:{form}}]"
 
 
 def _need(there: bool, what: str) -> None:
