@@ -7,11 +7,16 @@ from importlib import import_module
 from typing import Any
 
 from sosbands.comparison import TextTable
-from sosbands.experiments import claims_real, claims_solver, claims_synthetic
+from sosbands.experiments import claims_calibration, claims_real, claims_solver, claims_synthetic
 from sosbands.experiments.config import Config, Rows
 from sosbands.experiments.verdicts import NO_ROWS, Claim, MissingRowsError, Verdict
 
-CLAIMS: tuple[Claim, ...] = (*claims_synthetic.CLAIMS, *claims_solver.CLAIMS, *claims_real.CLAIMS)
+CLAIMS: tuple[Claim, ...] = (
+    *claims_synthetic.CLAIMS,
+    *claims_solver.CLAIMS,
+    *claims_real.CLAIMS,
+    *claims_calibration.CLAIMS,
+)
 
 
 def compute(config: Config) -> Rows:

@@ -32,6 +32,7 @@ COMPETITORS = (PAPER_CQR, "gp", "het-gp", SYMMETRIC)
 MARGIN = 0.05  # relative differences up to this count as none
 ACG, WIDTH, RMSE = "acg_combined", "mean_width", "rmse"
 Setting = tuple[int, int, str]  # case, n, point model
+_POINT_MODELS = {"gp": "around a GP", "oracle": "around the true mean"}
 
 
 def lower(rows: Rows, case: int, name: str, rivals: tuple[str, ...] = COMPETITORS, method: str = PAPER) -> Verdict:
@@ -85,10 +86,13 @@ def selected_less_often(rows: Rows, penalty: float, first: Setting, second: Sett
     groups = grouped([row for row in succeeded(rows) if row["method"] == PAPER], "case", "n", "point_model")
     one, other = (needed(groups.get(key, []), f"draws of {key}") for key in (first, second))
     a, b = (np.asarray(column(each, "symmetry_penalty") == penalty) for each in (one, other))
-    gap = _paired_shares(one, other, penalty) if first[:2] == second[:2] else share_difference(b, a)
-    return Verdict(
-        below(gap), f"{a.mean():.1%} of {len(a)} and {b.mean():.1%} of {len(b)} draws; difference {shown(gap)}"
+    paired_draws = first[:2] == second[:2]
+    gap = _paired_shares(one, other, penalty) if paired_draws else share_difference(b, a)
+    names = (
+        (_POINT_MODELS[first[2]], _POINT_MODELS[second[2]]) if paired_draws else (f"n = {first[1]}", f"n = {second[1]}")
     )
+    shares = ", ".join(f"{name} {each.mean():.1%} of {len(each)}" for name, each in zip(names, (a, b), strict=True))
+    return Verdict(below(gap), f"{shares} draws; difference {shown(gap)}")
 
 
 def _of_case(rows: Rows, case: int) -> Rows:
