@@ -574,6 +574,7 @@ def test_claims_read_stored_rows(tmp_path):
     assert found["Warm start is 65 % cheaper than cold start"]["verdict"] == CONFIRMED
     assert {row["verdict"] for row in found.values()} == {CONFIRMED, "no rows"}
     assert "no rows" in repr(claims.draw(list(found.values())))
+    assert claims.draw(list(found.values())).note == f"{len(found)} claims: {len(found) - 3} no rows, 3 confirmed."
 
 
 def fake_path(axes, seed):  # noqa: ARG001

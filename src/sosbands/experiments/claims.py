@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -31,9 +32,11 @@ def compute(config: Config) -> Rows:
 
 
 def draw(rows: Rows) -> TextTable:
-    """The claims with their verdicts."""
+    """The claims with their verdicts, and how many there are of each."""
     keep = ("claim", "verdict", "figure", "entry")
-    return TextTable([{name: row[name] for name in keep} for row in rows])
+    counts = Counter(row["verdict"] for row in rows)
+    note = f"{len(rows)} claims: {', '.join(f'{n} {word}' for word, n in counts.most_common())}." if rows else ""
+    return TextTable([{name: row[name] for name in keep} for row in rows], note=note)
 
 
 def _checked(claim: Claim, rows: Rows) -> dict[str, Any]:
