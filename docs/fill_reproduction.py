@@ -7,6 +7,7 @@ A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``, NAME an ent
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +37,25 @@ def stored() -> Stored:
     return Stored(ROOT / "results" / "reproduction", "paper", compute_missing=False)
 
 
+@cache
+def rows_of(name: str) -> tuple[list[dict[str, Any]], int]:
+    """Stored rows of an entry, and how many there should be."""
+    Stored.expected = 0
+    return find_entry(name).compute(stored()), Stored.expected
+
+
 def overview() -> TextTable:
     """Rows and time of every entry; entries that share a run share its time."""
     lines = []
     for entry in ENTRIES:
         if entry.name == "claims":
             continue
-        Stored.expected = 0
-        rows = entry.compute(stored())
+        rows, expected = rows_of(entry.name)
         lines.append(
             {
                 "entry": entry.name,
                 "in the paper": entry.source,
-                "rows stored": f"{len(rows)} of {Stored.expected}",
+                "rows stored": f"{len(rows)} of {expected}",
                 "failed": sum(row["error_type"] is not None for row in rows),
                 "core minutes": f"{core_minutes(rows):.1f}",
             }
@@ -65,15 +72,11 @@ def filled(text: str) -> str:
     """The page with every table and time made anew."""
 
     def table(match: re.Match[str]) -> str:
-        if match[2] == "overview":
-            made = overview()
-        else:
-            entry = find_entry(match[2])
-            made = entry.draw(entry.compute(stored()))
+        made = overview() if match[2] == "overview" else find_entry(match[2]).draw(rows_of(match[2])[0])
         return f"{match[1]}\n{made.to_markdown()}\n\n{match[3]}"
 
     def time(match: re.Match[str]) -> str:
-        minutes = core_minutes(find_entry(match[2]).compute(stored()))
+        minutes = core_minutes(rows_of(match[2])[0])
         words = f"{minutes:.0f} core minutes" if minutes >= 1.5 else f"{60 * minutes:.0f} core seconds"
         return f"{match[1]}{words}{match[3]}"
 

@@ -68,7 +68,7 @@ ENTRIES = (
     Entry("residual-kinds", "beyond: which residuals?", "In-sample and out-of-fold residuals, boosting model"),
     Entry("more-competitors", "beyond: further competitors", "Interval scores of all methods on twelve data sets"),
     Entry("outliers", "beyond: the paper's outlier rule", "Widths with and without the removal of outliers"),
-    Entry("open-settings", "beyond: what the paper leaves open", "Widths with other lengthscales and width penalties"),
+    Entry("open-settings", "beyond: what the paper leaves open", "Widths with other settings of three methods"),
     Entry("norm-penalties", "beyond: do lam1 and lam2 matter?", "Bands with other penalties on the norms"),
     Entry("claims", "the paper's sentences", "Claims of the paper and what the stored rows say"),
 )

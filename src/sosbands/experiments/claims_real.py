@@ -17,6 +17,7 @@ from sosbands.experiments.real_runs import LEVEL
 from sosbands.experiments.real_tables import NOMINAL, overlap, worst_set_distance, worst_set_values
 from sosbands.experiments.verdicts import (
     CONFIRMED,
+    MARGIN,
     NOT_CONFIRMED,
     OPEN,
     Claim,
@@ -38,8 +39,7 @@ RIVALS = (PAPER_CQR, *GPS)
 METHODS = (PAPER, *RIVALS)
 MUCH = 1.1  # a ratio that counts as much wider
 NARROWEST = 1.025  # a ratio to the smallest width up to which the paper prints bold type
-MARGIN = 0.05  # relative differences of widths up to this count as none
-COVERAGE_MARGIN = 0.01  # and differences of coverages
+SIMILAR_COVERAGE = 0.01  # differences of coverages up to this count as similar
 HIGH = 1000.0  # penalties from here on, in normalised units, count as high: two of the five candidates
 CLOSE = 0.005  # a distance from nominal that counts as close to another
 TIE = 1e-9
@@ -51,7 +51,7 @@ SIMILAR = {"Bike": ("gp",), "Energy": GPS, "Miami": GPS, "Sulfur": ("gp",), "Pow
 
 
 def covers(rows: Rows) -> Verdict:
-    """The mean coverage of each method, over data sets, is not below nominal."""
+    """The mean coverage of each method, over data sets, is not below nominal by 0.01."""
     words, figures = [], []
     for method, some in grouped(succeeded(rows), "method").items():
         by_set = [float(column(group, "coverage").mean()) for group in grouped(some, "dataset").values()]
@@ -81,7 +81,7 @@ def similar_worst_sets(rows: Rows, pairs: Mapping[str, tuple[str, ...]]) -> Verd
     for dataset, rival in [(name, rival) for name, rivals in pairs.items() for rival in rivals]:
         differences = paired(_with_distance(_of_set(rows, dataset)), "distance", PAPER, rival)
         gap = corrected_interval(differences, overlap(dataset))
-        words.append(near(gap, COVERAGE_MARGIN))
+        words.append(near(gap, SIMILAR_COVERAGE))
         figures.append(f"{dataset}, {SHOWN[rival]} {shown(gap)}")
     return Verdict(all_of(*words), f"pen. kSoS minus: {'; '.join(figures)}")
 
@@ -221,12 +221,14 @@ def _by_method(rows: Rows) -> list[tuple[str, Rows]]:
     return list(grouped(rows, "method").items())
 
 
+def _medians(rows: Rows) -> dict[str, float]:
+    """Median width of each method."""
+    return {method: float(np.median(column(group, "mean_width"))) for method, group in _by_method(rows)}
+
+
 def _median_widths(rows: Rows) -> dict[str, dict[str, float]]:
     """By data set and method."""
-    return {
-        name: {method: float(np.median(column(group, "mean_width"))) for method, group in _by_method(some)}
-        for name, some in grouped(succeeded(rows), "dataset").items()
-    }
+    return {name: _medians(some) for name, some in grouped(succeeded(rows), "dataset").items()}
 
 
 def _printed_widths() -> dict[str, dict[str, float]]:
@@ -247,8 +249,7 @@ def _ranks(rows: Rows, method: str) -> tuple[int, int]:
     """By distance of the worst-set coverage and by median width; what is close counts as equal."""
     distances = means(_with_distance(rows), "distance")
     nearer = sum(value < distances[method] - CLOSE - TIE for value in distances.values())
-    widths = {name: float(np.median(column(group, "mean_width"))) for name, group in _by_method(rows)}
-    return 1 + nearer, _width_rank(widths, method)
+    return 1 + nearer, _width_rank(_medians(rows), method)
 
 
 def _width_rank(widths: Mapping[str, float], method: str) -> int:

@@ -12,9 +12,11 @@ from sosbands.experiments.config import Rows
 from sosbands.experiments.figures import grouped, succeeded
 from sosbands.experiments.map_panels import Largest, largest
 from sosbands.experiments.norm_penalties import CASES, PENALTIES, relative_change
-from sosbands.experiments.real_tables import NOMINAL, WORST_SETS, overlap
+from sosbands.experiments.real_tables import NOMINAL, overlap, worst_set_distance
 from sosbands.experiments.verdicts import (
     CONFIRMED,
+    MARGIN,
+    NO_GAIN,
     NOT_CONFIRMED,
     Claim,
     Verdict,
@@ -27,8 +29,6 @@ from sosbands.experiments.verdicts import (
     shown,
 )
 
-MARGIN = 0.05  # relative differences up to this count as none
-COVERAGE_MARGIN = 0.005  # of a distance between coverages
 ENDS = 4  # penalties at each end of a path that count as very low or very high
 
 
@@ -121,7 +121,7 @@ def no_gain_from_operators(rows: Rows) -> Verdict:
     """At a fixed penalty the operator penalty lowers neither widths (5 %) nor coverage gaps (5 %, 0.005)."""
     fixed = [{**row, "method": row["kind"]} for row in succeeded(rows) if "fixed_penalty" in row]
     case, real = [row for row in fixed if row.get("case") == 1], [row for row in fixed if "dataset" in row]
-    real = [{**row, "distance": float(np.mean([abs(row[name] - NOMINAL) for name in WORST_SETS]))} for row in real]
+    real = [{**row, "distance": worst_set_distance(row)} for row in real]
     words, figures = [], []
     for label, name, some, shared in (
         ("case 1 width", "mean_width", case, 0.0),
@@ -133,7 +133,7 @@ def no_gain_from_operators(rows: Rows) -> Verdict:
         words.append(above(gap, -MARGIN))
         figures.append(f"{label} {shown(gap)}")
     gap = corrected_interval(paired(real, "distance", "operator", "training"), overlap("Diabetes"))
-    words.append(above(gap, -COVERAGE_MARGIN))
+    words.append(above(gap, -NO_GAIN))
     figures.append(f"Diabetes distance of WSC^c from {NOMINAL:g} {shown(gap)}")
     return Verdict(all_of(*words), f"operator minus training set, widths and ACG^c relative: {', '.join(figures)}")
 

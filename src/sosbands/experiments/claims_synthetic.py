@@ -12,6 +12,7 @@ from sosbands.experiments.figures import column, grouped, succeeded
 from sosbands.experiments.methods import PAPER, PAPER_CQR, SHOWN
 from sosbands.experiments.verdicts import (
     CONFIRMED,
+    MARGIN,
     NOT_CONFIRMED,
     Claim,
     Verdict,
@@ -29,7 +30,6 @@ from sosbands.experiments.verdicts import (
 
 SYMMETRIC = "squared-sos"
 COMPETITORS = (PAPER_CQR, "gp", "het-gp", SYMMETRIC)
-MARGIN = 0.05  # relative differences up to this count as none
 ACG, WIDTH, RMSE = "acg_combined", "mean_width", "rmse"
 Setting = tuple[int, int, str]  # case, n, point model
 _POINT_MODELS = {"gp": "around a GP", "oracle": "around the true mean"}

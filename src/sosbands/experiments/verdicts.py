@@ -16,6 +16,8 @@ from sosbands.experiments.figures import column, grouped
 
 CONFIRMED, NOT_CONFIRMED, OPEN, NO_ROWS = "confirmed", "not confirmed", "open", "no rows"
 CONFIDENCE = 0.95
+MARGIN = 0.05  # relative differences up to this count as none
+NO_GAIN = 0.005  # a smaller step of a coverage towards nominal counts as none
 Item = TypeVar("Item")
 
 
