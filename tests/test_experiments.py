@@ -133,6 +133,7 @@ def test_variants_of_a_method_differ_in_what_they_are_named_for():
     assert (fixed.lengthscale, fixed.symmetry_penalty) == ("median", 50)
     assert (fixed.trace_penalty, fixed.frobenius_penalty) == (0.1, 0.1)
     assert interval_method(PAPER_CQR, 0, **settings_of({**axes, "quantile_tail": 0.2})).quantiles == (0.2, 0.8)
+    assert interval_method(OURS, 0, **settings_of({**axes, "symmetry_test": "none"})).symmetry_test is None
 
 
 def test_draws_are_paired_and_their_parts_independent():

@@ -27,6 +27,7 @@ SHOWN = {
     "local": "local CP",
     "rqr": "RQR",
 }
+PARAMETERS = ("symmetry_kind", "criterion", "symmetry_test", "residuals", "width_penalty", "start")  # that may be axes
 SIDED = (OURS, PAPER, PAPER_CQR, "cqr-forest", "cqr-boosting", "rqr")  # whose two ends have a score each
 
 
@@ -85,9 +86,14 @@ def interval_method(name: str, seed: int, **settings: Any) -> Any:
     return make_method(name, **{key: value for key, value in settings.items() if key in known})
 
 
-def fixed_settings(axes: dict[str, Any]) -> dict[str, Any]:
-    """Parameters that an axis stands for: bands that are not tuned, both penalties of the norms, both quantiles."""
-    settings: dict[str, Any] = {}
+def axis_settings(axes: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a method that the axes of a run set.
+
+    By their own name, or together: bands that are not tuned, both penalties of the norms, both quantiles.
+    """
+    settings: dict[str, Any] = {name: axes[name] for name in PARAMETERS if name in axes}
+    if settings.get("symmetry_test") == "none":
+        settings["symmetry_test"] = None  # axes hold no None
     if "fixed_penalty" in axes:
         settings |= {"lengthscale": "median", "symmetry_penalty": axes["fixed_penalty"]}
     if "norm_penalties" in axes:

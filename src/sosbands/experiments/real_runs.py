@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sosbands._types import Array, IntArray
 from sosbands.datasets import RealData, load_real, real_names
 from sosbands.experiments.config import Config, Rows
-from sosbands.experiments.methods import OURS, PAPER, PAPER_CQR, SIDED, chosen, fixed_settings, interval_method
+from sosbands.experiments.methods import OURS, PAPER, PAPER_CQR, SIDED, axis_settings, chosen, interval_method
 from sosbands.metrics import evaluate_intervals
 from sosbands.point_models import default_regressor
 
@@ -22,7 +22,6 @@ REPETITIONS = {"quick": 2, "paper": 10}
 QUICK_SETS = ("Diabetes", "MPG", "Yacht")
 # the cheap ones first, so that an interrupted run has whole tables of them
 TABLE_METHODS = (PAPER_CQR, "gp", PAPER, "het-gp")
-PARAMETERS = ("symmetry_kind", "residuals", "width_penalty", "start")  # of the estimator, that may be axes
 FURTHER_METHODS = (OURS, "squared-sos", "cqr-forest", "cqr-boosting", "rqr", "split", "local")
 
 
@@ -72,7 +71,7 @@ def real_row(axes: dict[str, Any], seed: int) -> dict[str, Any]:
 
 def settings_of(axes: dict[str, Any]) -> dict[str, Any]:
     """Parameters of the estimator that are axes of a run."""
-    settings = {name: axes[name] for name in PARAMETERS if name in axes} | fixed_settings(axes)
+    settings = axis_settings(axes)
     if axes.get("point_model") == "boosting":
         settings["estimator"] = HistGradientBoostingRegressor(random_state=0)
     return settings

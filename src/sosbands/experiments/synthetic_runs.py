@@ -12,7 +12,7 @@ import numpy as np
 from sosbands._types import Array
 from sosbands.datasets import SyntheticCase, synthetic_case
 from sosbands.experiments.config import Config, Rows
-from sosbands.experiments.methods import OURS, PAPER, PAPER_CQR, chosen, fixed_settings, interval_method
+from sosbands.experiments.methods import OURS, PAPER, PAPER_CQR, axis_settings, chosen, interval_method
 from sosbands.metrics import coverage, coverage_gaps, interval_score, mean_width, rmse_to_oracle
 from sosbands.point_models import SmoothingSplineRegressor, default_regressor
 
@@ -21,7 +21,6 @@ N_CALIBRATION, N_TEST, N_PLACES, N_CONDITIONAL = 2000, 1000, 100, 1000
 CASES = (1, 2, 3, 4, 5, 6)
 METHODS = (PAPER_CQR, "gp", "het-gp", "squared-sos", PAPER, OURS)
 REPETITIONS = {"quick": 2, "paper": 20}
-PARAMETERS = ("symmetry_kind", "criterion", "symmetry_test")  # of the estimator, that may be axes
 
 
 def synthetic_rows(
@@ -50,10 +49,7 @@ def synthetic_rows(
 def synthetic_row(axes: dict[str, Any], seed: int) -> dict[str, Any]:
     """Metrics of one method on one draw."""
     draw = Draw.of(axes["case"], axes["n"], seed)
-    settings = {name: axes[name] for name in PARAMETERS if name in axes} | fixed_settings(axes)
-    if settings.get("symmetry_test") == "none":
-        settings["symmetry_test"] = None  # axes hold no None
-    model, seconds = draw.fit(axes["method"], **settings)
+    model, seconds = draw.fit(axes["method"], **axis_settings(axes))
     return {"fit_seconds": seconds, **chosen(model), **draw.judge(model)}
 
 
