@@ -52,7 +52,7 @@ evidence: $(STAMP)  ## long statistical and numerical runs; each continues where
 	$(BIN)/python benchmarks/random_problems.py --count 500 --jobs 2
 
 reproduce: $(STAMP)  ## every figure and table of the paper, small (PRESET=paper: its sizes, many hours; needs SOSBANDS_DATA)
-	$(BIN)/python -m sosbands reproduce all --preset $(or $(PRESET),quick) --jobs 2
+	$(BIN)/python -m studies reproduce all --preset $(or $(PRESET),quick) --jobs 2
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -21,9 +21,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sosbands import BandSolution, learn_bands
+from sosbands.bands.prepare import prepare
+from sosbands.bands.scaling import read_penalties
 from sosbands.datasets import synthetic_case
 from sosbands.kernels import learn_features, median_lengthscale, resolve_kernel
-from sosbands.prepare import prepare
 from sosbands.problems import (
     AsymmetricProblem,
     OperatorPenaltyProblem,
@@ -32,9 +33,8 @@ from sosbands.problems import (
     SymmetricProblem,
     TrainingPenaltyProblem,
 )
-from sosbands.reference.recipe import paper_recipe
-from sosbands.scaling import read_penalties
 from sosbands.solvers import solve, solve_path
+from studies.reference.recipe import paper_recipe
 
 TOL = 1e-4
 EVERY = 4  # iterations of the recipe between certificates, which cost as much as an iteration

@@ -33,7 +33,7 @@ from sosbands import learn_bands
 from sosbands.datasets import synthetic_case
 from sosbands.kernels import StationaryKernel
 from sosbands.problems import Certificate, DualPoint, SideTerm, TrainingPenaltyProblem
-from sosbands.reference.recipe import RecipeResult, paper_recipe
+from studies.reference.recipe import RecipeResult, paper_recipe
 
 CASE, SEED, LENGTHSCALE = 1, 0, 0.3
 B, LAM1, LAM2, LAM_PEN = 10.0, 1.0, 1.0, 1.0

@@ -1,6 +1,6 @@
 """Write the tables of docs/reproduction.md from the stored rows: ``python docs/fill_reproduction.py``.
 
-A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``, NAME an entry of ``sosbands reproduce --list``, or
+A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``, NAME an entry of ``python -m studies reproduce --list``, or
 ``overview``: what is stored of each. The time of an entry stands between ``<!-- time NAME -->`` and ``<!-- end -->``.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sosbands.comparison import TextTable
-from sosbands.experiments import ENTRIES, Config, find_entry
+from studies import ENTRIES, Config, find_entry
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"

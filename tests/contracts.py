@@ -17,8 +17,8 @@ from sosbands.problems import (
     SymmetricProblem,
     TrainingPenaltyProblem,
 )
-from sosbands.reference import sdp
 from sosbands.solvers import Status, solve
+from studies.reference import sdp
 
 # ---------------------------------------------------------------- dense formulas, straight from the definitions
 

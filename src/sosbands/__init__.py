@@ -7,12 +7,10 @@ whose solution is certified; a penalty moves the bands continuously from asymmet
 from importlib import import_module
 from typing import Any
 
-from sosbands.bands import learn_band_path, learn_bands
-from sosbands.estimator import SoSBandRegressor
-from sosbands.persistence import load
+from sosbands.bands import BandSolution, SoSFunction, learn_band_path, learn_bands
 from sosbands.point_models import SmoothingSplineRegressor
-from sosbands.solution import BandSolution
-from sosbands.sos import SoSFunction
+from sosbands.regressors import SoSBandRegressor
+from sosbands.regressors.persistence import load
 
 __version__ = "0.1.0"
 __all__ = [
@@ -34,7 +32,6 @@ _ROOMS = (
     "metrics",
     "plotting",
     "point_models",
-    "reference",
     "report",
     "stats",
     "tuning",

@@ -14,8 +14,8 @@ from sosbands._types import Array
 from sosbands.baselines.tables import finite_numbers, table_of_numbers
 from sosbands.conformal import Band
 from sosbands.conformal.arguments import read_kind, read_level
-from sosbands.learning_data import Rows
-from sosbands.parameters import (
+from sosbands.regressors.base import SplitRegressor
+from sosbands.regressors.parameters import (
     RESIDUALS,
     check,
     check_calibration_size,
@@ -25,7 +25,7 @@ from sosbands.parameters import (
     is_count,
     is_number,
 )
-from sosbands.split_regressor import SplitRegressor
+from sosbands.regressors.rows import Rows
 
 __all__ = ["Baseline", "check", "check_choice", "import_extra", "is_count", "is_number"]
 

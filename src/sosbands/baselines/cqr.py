@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sosbands._types import Array
 from sosbands.baselines.base import Baseline, check, import_extra, is_number
 from sosbands.conformal import Band
-from sosbands.learning_data import Rows
+from sosbands.regressors.rows import Rows
 
 
 class _QuantileBand(Baseline):

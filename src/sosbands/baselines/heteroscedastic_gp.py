@@ -12,7 +12,7 @@ from sosbands.baselines.base import check_choice, import_extra
 from sosbands.baselines.noisy_process import constant_process, process_from
 from sosbands.baselines.normal_band import NormalBaseline
 from sosbands.exceptions import SosbandsWarning
-from sosbands.learning_data import Rows
+from sosbands.regressors.rows import Rows
 
 STARTS = ("smoothed", "residuals", "both")
 

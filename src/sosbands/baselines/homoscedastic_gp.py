@@ -8,8 +8,8 @@ import numpy as np
 
 from sosbands._types import Array
 from sosbands.baselines.normal_band import NormalBaseline
-from sosbands.gaussian_process import GaussianProcess
-from sosbands.learning_data import Rows
+from sosbands.point_models.gaussian_process import GaussianProcess
+from sosbands.regressors.rows import Rows
 
 
 class HomoscedasticGP(NormalBaseline):

@@ -1,7 +1,7 @@
 """Prediction of a Gaussian process with a second one for the logarithm of its noise: arrays only, no hetgpy.
 
-The kernel is the product over the features of Matern-5/2 functions, as in hetGP, where `sosbands.gaussian_process` has
-the radial one. With ``C = K + diag(noise/replicates + eps)``, trend ``beta`` and variance ``nu``::
+The kernel is the product over the features of Matern-5/2 functions, as in hetGP, where our `GaussianProcess` has the
+radial one. With ``C = K + diag(noise/replicates + eps)``, trend ``beta`` and variance ``nu``::
 
     mean = beta + k' C^-1 (z - beta 1)
     sd2  = nu (1 - k' C^-1 k + (1 - 1'C^-1 k)^2 / 1'C^-1 1)

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sosbands._types import Array
 from sosbands.baselines.base import Baseline
 from sosbands.conformal import Band
-from sosbands.learning_data import Rows
+from sosbands.regressors.rows import Rows
 
 
 def normal_band(mean: Array, deviation: Array, conformal_score: str, level: float) -> Band:

@@ -21,7 +21,7 @@ from sosbands.baselines.relaxed_tuning import (
     tune_ridges,
 )
 from sosbands.conformal import Band
-from sosbands.learning_data import Rows
+from sosbands.regressors.rows import Rows
 
 
 class RelaxedQuantileCQR(Baseline):

@@ -15,8 +15,8 @@ from sosbands._types import Array
 from sosbands.baselines.base import Baseline, check, is_number
 from sosbands.baselines.tables import finite_numbers
 from sosbands.conformal import Band
-from sosbands.learning_data import Rows, learning_residuals, one_per_row, point_model
-from sosbands.point_models import chosen_rule
+from sosbands.point_models import chosen_rule, point_model
+from sosbands.regressors.rows import Rows, learning_residuals, one_per_row
 
 
 class SplitCP(Baseline):

@@ -10,16 +10,15 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.model_selection import KFold
 
 from sosbands._types import Array
-from sosbands.bands import learn_bands, penalty_scale
+from sosbands.bands import evaluate_pair, learn_bands, penalty_scale
 from sosbands.baselines.base import Baseline, check, is_number
 from sosbands.baselines.squared_tuning import tune_lengthscale
 from sosbands.conformal import Band
 from sosbands.exceptions import OffDataWarning
-from sosbands.learning_data import Rows, dense_points, learning_residuals, make_preprocessor, one_per_row, point_model
-from sosbands.parameters import check_kernel, check_penalties, check_preprocessor, check_rank
-from sosbands.point_models import chosen_rule
-from sosbands.sos import evaluate_pair
-from sosbands.split_regressor import SplitRegressor
+from sosbands.point_models import chosen_rule, point_model
+from sosbands.regressors.base import SplitRegressor
+from sosbands.regressors.parameters import check_kernel, check_penalties, check_preprocessor, check_rank
+from sosbands.regressors.rows import Rows, dense_points, learning_residuals, make_preprocessor, one_per_row
 
 SUPPORT_WARNING = 0.5
 

@@ -11,7 +11,6 @@ import typer
 from typer.core import TyperGroup
 
 from sosbands import __version__
-from sosbands.cli.bench import bench
 from sosbands.cli.compare import compare
 from sosbands.cli.demo import demo
 from sosbands.cli.evaluate import evaluate
@@ -19,7 +18,6 @@ from sosbands.cli.explore import explore
 from sosbands.cli.fit import fit
 from sosbands.cli.interruption import Stopped, stop_on_signals
 from sosbands.cli.predict import predict
-from sosbands.cli.reproduce import reproduce
 
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # their messages are written for users
 
@@ -86,15 +84,22 @@ def options(
     """  # noqa: D301
 
 
-app = typer.Typer(
-    name="sosbands",
-    cls=Commands,
-    callback=options,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # plain text: the same on a terminal and in a file
-    pretty_exceptions_enable=False,
-)
+def make_app(name: str, callback: Callable[..., None], commands: dict[Callable[..., None], str]) -> typer.Typer:
+    """A program of these commands, each with its line in the list of them."""
+    app = typer.Typer(
+        name=name,
+        cls=Commands,
+        callback=callback,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,  # plain text: the same on a terminal and in a file
+        pretty_exceptions_enable=False,
+    )
+    for command, short in commands.items():
+        app.command(short_help=short)(command)
+    return app
+
+
 SHORT: dict[Callable[..., None], str] = {
     demo: "See it work, on data that ships with scikit-learn.",
     fit: "Learn a model with intervals from a table.",
@@ -102,11 +107,8 @@ SHORT: dict[Callable[..., None], str] = {
     evaluate: "Measure intervals on rows with a known target.",
     compare: "Compare methods on repeated splits of a table.",
     explore: "Write an interactive HTML page about a table.",
-    bench: "Measure the solver against the paper's recipe.",
-    reproduce: "Compute and draw the paper's figures and tables.",
 }
-for command, short in SHORT.items():
-    app.command(short_help=short)(command)
+app = make_app("sosbands", options, SHORT)
 
 
 def run() -> NoReturn:

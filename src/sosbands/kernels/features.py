@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_array
 
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.exceptions import InfeasibleProblemError, LowRankWarning
+from sosbands.kernels.pivoted_cholesky import check_remainder, dense_pivoted_cholesky, greedy_pivoted_cholesky
 from sosbands.kernels.resolve import CallableKernel, Kernel, PrecomputedKernel
 from sosbands.kernels.stationary import StationaryKernel
-from sosbands.pivoted_cholesky import check_remainder, dense_pivoted_cholesky, greedy_pivoted_cholesky
 
 DENSE_ROWS = 4000  # up to here the full matrix (128 MB) is formed and factorised by LAPACK
 BLOCK_VALUES = 250_000  # kernel values of new points held at a time: 2 MB stays in the cache, which is fastest

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve, solve_triangular
 
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands.pivoted_cholesky import greedy_pivoted_cholesky
+from sosbands.kernels.pivoted_cholesky import greedy_pivoted_cholesky
 from sosbands.problems.side import SideState, SideTerm
 
 FULL_ROWS = 400  # up to here all features are affordable, and rough kernels need them

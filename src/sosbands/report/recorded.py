@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sosbands._types import Array, IntArray
-from sosbands.estimator import SoSBandRegressor
-from sosbands.learning_data import without_outliers
+from sosbands.regressors.rows import without_outliers
+from sosbands.regressors.sos_bands import SoSBandRegressor
 from sosbands.tuning import TuningReport
 
 

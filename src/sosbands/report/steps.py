@@ -12,8 +12,8 @@ from sklearn.model_selection import KFold
 
 from sosbands._types import Array, IntArray
 from sosbands.bands import learn_band_path
+from sosbands.bands.sos import SoSFunction, evaluate_pair
 from sosbands.report.recorded import RecordedBands
-from sosbands.sos import SoSFunction, evaluate_pair
 from sosbands.tuning.candidates import candidate_lengthscales
 from sosbands.tuning.criterion import TuningData, fold_bands, pool
 from sosbands.tuning.search import MIN_ROWS, SEARCH_ROWS

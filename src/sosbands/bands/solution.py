@@ -1,0 +1,232 @@
+"""BandSolution: what learn_bands returns, in the user's units. Built by :mod:`sosbands.bands` only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sosbands._types import Array, IntArray
+from sosbands.bands.scaling import SolverUnits
+from sosbands.bands.sos import SoSFunction
+from sosbands.kernels import KernelFeatures, StationaryKernel
+from sosbands.problems import DualPoint, PrimalSide
+from sosbands.solvers import HistoryRow, SolverResult, Status
+
+ACTIVE = 1e-6  # multipliers above this fraction of the largest count as active constraints
+
+
+@dataclass(frozen=True, eq=False)
+class BandSolution:
+    """Two band functions and the proof of their quality.
+
+    Attributes
+    ----------
+    lower, upper : SoSFunction
+        ``f_lo`` and ``f_up``; call them with points. At the learning points they cover every residual.
+    dual_value, primal_value : float
+        Lower and upper bound of the optimal value; `primal_value` is attained by `lower` and `upper`.
+    gap : float
+        ``(primal_value - dual_value) / primal_value``.
+    violation : float
+        Largest constraint violation at the learning points relative to the RMS of the residuals (rounding only,
+        unless the gap is infinite).
+    status : Status
+    iterations, decompositions : int
+    seconds : float
+    rank : tuple of int
+        Numbers of squares in `lower` and `upper`.
+    active_lower, active_upper : ndarray of int
+        Learning rows with a positive multiplier: those that shape each band.
+    values_lower, values_upper : ndarray of shape (n,)
+        Band functions at the learning points.
+    dual : DualPoint
+        Multipliers.
+    history : tuple of HistoryRow
+        Values, gap, decompositions and seconds per certified point. For penalty 0 the rows of the lower problem come
+        first and those of the upper one after them, each with its own values; a solve on subspaces certifies its
+        last points only.
+    """
+
+    lower: SoSFunction
+    upper: SoSFunction
+    dual_value: float
+    primal_value: float
+    gap: float
+    violation: float
+    status: Status
+    iterations: int
+    decompositions: int
+    seconds: float
+    rank: tuple[int, int]
+    active_lower: IntArray
+    active_upper: IntArray
+    values_lower: Array
+    values_upper: Array
+    dual: DualPoint
+    history: tuple[HistoryRow, ...]
+
+    def __repr__(self) -> str:
+        """Readable, one fact per line."""
+        features = self.lower.features
+        return (
+            f"BandSolution({self.status.value}: certified relative gap {self.gap:.2g})\n"
+            f"  optimal value  between {self.dual_value:.8g} and {self.primal_value:.8g}\n"
+            f"  mean width     lower {self.values_lower.mean():.4g}, upper {self.values_upper.mean():.4g}"
+            f" at {len(self.values_lower)} learning points\n"
+            f"  squares        lower {self.rank[0]}, upper {self.rank[1]}, in {features.rank} features"
+            f" (trace left out {features.trace_left_out:.1g})\n"
+            f"  shaped by      {len(self.active_lower)} points below, {len(self.active_upper)} above\n"
+            f"  work           {self.iterations} iterations, {self.decompositions} decompositions,"
+            f" {self.seconds:.3g} s"
+        )
+
+    @property
+    def certificate(self) -> dict[str, float | int | str]:
+        """How well the problem was solved, as plain numbers and words."""
+        features = (self.lower.features, self.upper.features)
+        return {
+            "status": self.status.value,
+            "dual_value": self.dual_value,
+            "primal_value": self.primal_value,
+            "gap": self.gap,
+            "violation": self.violation,
+            "iterations": self.iterations,
+            "decompositions": self.decompositions,
+            "seconds": self.seconds,
+            "n_features": max(each.rank for each in features),
+            "trace_left_out": max(each.trace_left_out for each in features),
+        }
+
+    def symmetry_bound(self, fill_distance: float | None = None) -> SymmetryBound:
+        """Bounds of ``sup_x |f_lo(x) - f_up(x)|`` over the whole space or a domain.
+
+        Parameters
+        ----------
+        fill_distance : float, optional
+            Largest distance of a point of the domain to its nearest learning point; the bounds that start from
+            the learning points need it and are None without it.
+        """
+        return symmetry_bound(self, fill_distance)
+
+
+@dataclass(frozen=True)
+class SymmetryBound:
+    """Upper bounds of the largest difference between the lower and the upper band function.
+
+    Attributes
+    ----------
+    operator : float
+        ``||A_lo - A_up||_op``, ours, for kernels with k(x, x) = 1; holds everywhere.
+    training : float or None
+        ``max_i |f_lo - f_up|(X_i) + 2 sqrt(5/3)/theta ||A_lo - A_up||_op rho``, ours, on the domain; only for
+        the isotropic Matern 5/2 kernel.
+    paper_operator : float or None
+        ``M ||A_lo - A_up||_*`` (Prop. "Error bounds"), Matern 5/2.
+    paper_training : float or None
+        ``2 d D M ||A_lo - A_up||_* rho + ||f_lo - f_up||_2``, with the constant that the proof gives.
+    """
+
+    operator: float
+    training: float | None
+    paper_operator: float | None
+    paper_training: float | None
+
+
+def symmetry_bound(solution: BandSolution, rho: float | None) -> SymmetryBound:
+    """See :meth:`BandSolution.symmetry_bound`."""
+    lower, upper = solution.lower, solution.upper
+    kernel = lower.features.kernel
+    if lower.features is not upper.features or not isinstance(kernel, StationaryKernel):
+        raise ValueError("symmetry_bound needs one named kernel with the same lengthscale on both sides")
+    if rho is not None and not (np.isfinite(rho) and rho >= 0):
+        raise ValueError(f"fill_distance={rho!r}: expected a finite number >= 0")
+    eigenvalues = np.linalg.eigvalsh(lower.operator - upper.operator)
+    largest, nuclear = float(np.abs(eigenvalues).max(initial=0.0)), float(np.abs(eigenvalues).sum())
+    if kernel.name != "matern52" or len(kernel.lengthscale) != 1:
+        return SymmetryBound(largest, None, None, None)
+    (theta,) = kernel.lengthscale
+    d = lower.features.landmarks.shape[1]
+    M = 2 ** (3 + d / 2) * (2 * np.pi) ** (d / 2)
+    slope = np.sqrt(5 / 3) / theta
+    difference = solution.values_lower - solution.values_upper
+    training = paper_training = None
+    if rho is not None:
+        training = float(np.abs(difference).max() + 2 * slope * largest * rho)
+        paper_training = float(2 * d * max(1.0, slope) * M * nuclear * rho + np.linalg.norm(difference))
+    return SymmetryBound(largest, training, float(M * nuclear), paper_training)
+
+
+def band_solution(
+    lower: KernelFeatures, upper: KernelFeatures, point: DualPoint, result: SolverResult, units: SolverUnits
+) -> BandSolution:
+    """The solver's result in the user's units."""
+    certificate = result.certificate
+    side_lo, side_up = certificate.sides if len(certificate.sides) == 2 else certificate.sides * 2
+    dual = point.scaled(units.multiplier)
+    if dual.W is not None:
+        dual = DualPoint(dual.gamma_lo, dual.gamma_up, W=dual.W * units.variance)
+    history = tuple(
+        HistoryRow(
+            row.iteration,
+            units.value * row.dual_value,
+            units.value * row.primal_value,
+            row.gap,
+            row.decompositions,
+            row.seconds,
+        )
+        for row in result.history
+    )
+    return BandSolution(
+        lower=_function(lower, side_lo, units),
+        upper=_function(upper, side_up, units),
+        dual_value=units.value * certificate.dual_value,
+        primal_value=units.value * certificate.primal_value,
+        gap=certificate.gap,
+        violation=certificate.violation,
+        status=result.status,
+        iterations=result.iterations,
+        decompositions=result.decompositions,
+        seconds=result.seconds,
+        rank=(side_lo.B.shape[1], side_up.B.shape[1]),
+        active_lower=_active(dual.gamma_lo),
+        active_upper=_active(dual.gamma_up),
+        values_lower=units.rms * side_lo.f,
+        values_upper=units.rms * side_up.f,
+        dual=dual,
+        history=history,
+    )
+
+
+def zero_solution(lower: KernelFeatures, upper: KernelFeatures) -> BandSolution:
+    """The exact solution for residuals that are all zero."""
+    zeros = np.zeros(lower.V.shape[1])
+    nothing = np.zeros(0, dtype=np.intp)
+    return BandSolution(
+        lower=SoSFunction(lower, np.zeros((lower.rank, 0))),
+        upper=SoSFunction(upper, np.zeros((upper.rank, 0))),
+        dual_value=0.0,
+        primal_value=0.0,
+        gap=0.0,
+        violation=0.0,
+        status=Status.CONVERGED,
+        iterations=0,
+        decompositions=0,
+        seconds=0.0,
+        rank=(0, 0),
+        active_lower=nothing,
+        active_upper=nothing,
+        values_lower=zeros,
+        values_upper=zeros,
+        dual=DualPoint(zeros, zeros),
+        history=(),
+    )
+
+
+def _function(features: KernelFeatures, side: PrimalSide, units: SolverUnits) -> SoSFunction:
+    unit = units.rms / units.variance
+    return SoSFunction(features, np.sqrt(unit) * side.B, unit * side.ridge)
+
+
+def _active(gamma: Array) -> IntArray:
+    return np.flatnonzero(gamma > ACTIVE * gamma.max(initial=0.0))

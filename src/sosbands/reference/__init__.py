@@ -1,6 +1,0 @@
-"""Independent solutions of the learning problems, for comparison only.
-
-``sosbands.reference.sdp`` states every primal problem for CVXPY (an optional dependency, loaded on first
-use); ``sosbands.reference.recipe`` is the dual recipe of the paper, word for word. Neither shares code with
-the rest of the package, so that an agreement between the two means something.
-"""

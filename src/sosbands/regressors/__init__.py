@@ -1,0 +1,6 @@
+"""Interval regressors: what all of them do alike, and the one around sum-of-squares bands."""
+
+from sosbands.regressors.base import SplitRegressor
+from sosbands.regressors.sos_bands import SoSBandRegressor
+
+__all__ = ["SoSBandRegressor", "SplitRegressor"]

@@ -1,0 +1,142 @@
+"""The checks of `SoSBandRegressor`'s constructor parameters, done at the start of fit, before anything slow."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sosbands.bands.scaling import read_penalties
+from sosbands.kernels import StationaryKernel, resolve_kernel
+from sosbands.solvers import check_solver
+from sosbands.tuning.criterion import CRITERIA
+from sosbands.tuning.rules import SYMMETRY_TESTS
+
+RESIDUALS = ("auto", "in-sample", "leave-one-out", "out-of-fold")
+
+
+def check_parameters(model: Any) -> None:
+    """Raise a ValueError that names the parameter, its value and what was expected."""
+    for name in ("confidence_level", "test_level", "tol"):
+        value = getattr(model, name)
+        check(name, value, is_number(value) and 0 < value < 1, "a number in (0, 1)")
+    check_choice("calibration", model.calibration, ("symmetric", "asymmetric"))
+    check_choice("residuals", model.residuals, RESIDUALS)
+    check_choice("criterion", model.criterion, tuple(CRITERIA))
+    check_choice("symmetry_test", model.symmetry_test, SYMMETRY_TESTS)
+    check_choice("symmetry_kind", model.symmetry_kind, ("training", "operator"))
+    check("normalize", model.normalize, isinstance(model.normalize, (bool, np.bool_)), "True or False")
+    check("cv", model.cv, is_count(model.cv) and model.cv >= 2, "an int >= 2")
+    fraction = model.outlier_fraction
+    check("outlier_fraction", fraction, is_number(fraction) and 0 <= fraction < 1, "a number in [0, 1)")
+    check_running(model)
+    check_calibration_size(model.calibration_size)
+    check_penalties(model)
+    check_rank(model.rank)
+    check_preprocessor(model.preprocessor)
+    check_estimator(model.estimator)
+    check_solver(model.solver)
+
+
+def check_kernel(kernel: Any, lengthscale: Any, n_features: int) -> None:
+    """The same for the kernel and its lengthscale, once the number of features that the kernel sees is known."""
+    known = not isinstance(kernel, str) or kernel != "precomputed"
+    check("kernel", kernel, known, "the name of a kernel of rows, a kernel object or a function (see learn_bands)")
+    is_auto = isinstance(lengthscale, str) and lengthscale == "auto"
+    fine = not isinstance(lengthscale, str) or is_auto or lengthscale == "median"
+    check("lengthscale", lengthscale, fine, "'auto', 'median', a number > 0, one per feature, or a dict")
+    some = np.zeros((2, n_features))
+    if not isinstance(lengthscale, dict):
+        resolve_kernel(kernel, "median" if is_auto else lengthscale, some)
+        return
+    fine = set(lengthscale) == {"lower", "upper"}
+    check("lengthscale", lengthscale, fine, "the keys 'lower' and 'upper'")
+    for side in lengthscale.values():
+        resolve_kernel(kernel, side, some)
+
+
+def lengthscale_in_use(lower: Any, upper: Any) -> Any:
+    """Lengthscale of the kernels of both sides, or a dict where they differ; None for kernels that are not ours."""
+    if not isinstance(lower, StationaryKernel) or not isinstance(upper, StationaryKernel):
+        return None
+    below, above = (ell[0] if len(ell) == 1 else np.array(ell) for ell in (lower.lengthscale, upper.lengthscale))
+    return below if lower == upper else {"lower": below, "upper": above}
+
+
+def check_penalties(model: Any) -> None:
+    """The penalties of the problem."""
+    symmetry = model.symmetry_penalty
+    fine = not isinstance(symmetry, str) or symmetry == "auto"
+    check("symmetry_penalty", symmetry, fine, "'auto', a number >= 0, inf, or a pair for the operator kind")
+    read_penalties(
+        model.width_penalty,
+        model.trace_penalty,
+        model.frobenius_penalty,
+        1.0 if isinstance(symmetry, str) else symmetry,
+        model.symmetry_kind,
+    )
+
+
+def check_calibration_size(size: Any) -> None:
+    """How many rows are held back."""
+    is_fraction = is_number(size) and not is_count(size) and 0 < size < 1
+    fine = size is None or is_fraction or (is_count(size) and size >= 1)
+    check("calibration_size", size, fine, "a fraction in (0, 1), a number of rows >= 1, or None")
+
+
+def check_rank(rank: Any) -> None:
+    """Number of features, or the trace that they leave out."""
+    is_word = isinstance(rank, str) and rank in ("auto", "exact")
+    is_fraction = is_number(rank) and not is_count(rank) and 0 < rank < 1
+    fine = is_word or is_fraction or (is_count(rank) and rank >= 1)
+    check("rank", rank, fine, "'auto', 'exact', an int >= 1 or a float in (0, 1)")
+
+
+def check_running(model: Any) -> None:
+    """How the work is done: processes, seed, progress lines."""
+    jobs, verbose = model.n_jobs, model.verbose
+    check("n_jobs", jobs, jobs is None or (is_count(jobs) and jobs != 0), "None or an int that is not 0")
+    fine = isinstance(verbose, (bool, np.bool_)) or (is_count(verbose) and verbose >= 0)
+    check("verbose", verbose, fine, "an int >= 0")
+    try:
+        check_random_state(model.random_state)
+    except (TypeError, ValueError):
+        check("random_state", model.random_state, False, "an int >= 0, a numpy RandomState or None")
+
+
+def check_preprocessor(value: Any) -> None:
+    """What makes the points that the kernel sees."""
+    known = value is None or (isinstance(value, str) and value == "standardize")
+    usable = not isinstance(value, (str, type)) and hasattr(value, "fit") and hasattr(value, "transform")
+    check("preprocessor", value, known or usable, "'standardize', None or a transformer with fit and transform")
+
+
+def check_estimator(value: Any) -> None:
+    """The point model."""
+    usable = hasattr(value, "fit") and hasattr(value, "predict")
+    is_function = callable(value) and not hasattr(value, "fit")
+    fine = value is None or (not isinstance(value, (str, type)) and (usable or is_function))
+    check("estimator", value, fine, "None, a regressor with fit and predict, or a function of X")
+
+
+def is_number(value: Any) -> bool:
+    """A real number that is no bool."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def is_count(value: Any) -> bool:
+    """An integer that is no bool."""
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+
+
+def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    """One of a few words."""
+    check(name, value, isinstance(value, (str, type(None))) and value in allowed, f"one of {list(allowed)}")
+
+
+def check(name: str, value: Any, fine: bool, expected: str) -> None:
+    """Raise the error that names the parameter unless it is fine."""
+    if not fine:
+        raise ValueError(f"{name}={value!r}: expected {expected}")

@@ -1,0 +1,170 @@
+"""Saving and loading of fitted models in a file that runs no code when it is read (skops)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import uuid
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sosbands.exceptions import ModelFileError, UntrustedTypesError
+
+FORMAT = 2  # 1 named types by where they stood before the rooms of 0.2
+HEADER = "sosbands.json"  # member of the archive that says what it is, readable without reading the model
+_GP = "sklearn.gaussian_process.kernels."
+# Types that files may hold besides those that skops knows to be harmless: ours and scikit-learn's kernels, by name.
+TRUSTED = (
+    "numpy.dtype",  # of scikit-learn's imputers
+    "sosbands.baselines.cqr.GradientBoostingCQR",
+    "sosbands.baselines.cqr.QuantileForestCQR",
+    "sosbands.baselines.heteroscedastic_gp.HeteroscedasticGP",
+    "sosbands.baselines.homoscedastic_gp.HomoscedasticGP",
+    "sosbands.baselines.noisy_process.NoisyProcess",
+    "sosbands.baselines.relaxed_quantile.RelaxedQuantileCQR",
+    "sosbands.baselines.split.LocallyWeightedCP",
+    "sosbands.baselines.split.SplitCP",
+    "sosbands.baselines.squared_sos.SquaredSoS",
+    "sosbands.conformal.calibration.Calibration",
+    "sosbands.regressors.sos_bands.SoSBandRegressor",
+    "sosbands.point_models.gaussian_process.GaussianProcess",
+    "sosbands.kernels.features.KernelFeatures",
+    "sosbands.kernels.stationary.StationaryKernel",
+    "sosbands.point_models.smoothing_spline.SmoothingSplineRegressor",
+    "sosbands.bands.sos.SoSFunction",
+    "sosbands.stats.independence.TestResult",
+    "sosbands.tuning.report.TuningReport",
+    *(
+        _GP + name
+        for name in (
+            "CompoundKernel",
+            "ConstantKernel",
+            "DotProduct",
+            "Exponentiation",
+            "ExpSineSquared",
+            "Hyperparameter",
+            "Matern",
+            "Product",
+            "RBF",
+            "RationalQuadratic",
+            "Sum",
+            "WhiteKernel",
+        )
+    ),
+)
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model; the file appears whole or not at all."""
+    import skops.io
+
+    _refuse_functions(model)
+    target = Path(os.path.realpath(path))
+    if target.is_dir() or not target.parent.is_dir():
+        raise FileNotFoundError(f"path={os.fspath(path)!r}: expected a file name in a directory that exists")
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    try:
+        skops.io.dump(model, partial)
+        _refuse_nameless(skops.io.get_untrusted_types(file=partial))
+        _write_header(partial)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
+    """Read a model written by :meth:`SoSBandRegressor.save`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trusted : sequence of str
+        Full names of further types that the file may hold, such as those of a forest. Name only types that you know:
+        reading them may run their code.
+
+    Raises
+    ------
+    UntrustedTypesError
+        If the file holds types that are neither known to be harmless nor named in `trusted`; it lists them.
+    ModelFileError
+        If the file is damaged, not a model file, or written in a newer format.
+    """
+    import skops.io
+
+    shown = f"path={os.fspath(path)!r}"
+    if isinstance(trusted, (str, bool)) or not all(isinstance(name, str) for name in trusted):
+        raise ValueError(f"trusted={trusted!r}: expected a sequence of full type names")
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"{shown}: no such file")
+    _check_header(file, shown)
+    try:
+        untrusted = sorted(set(skops.io.get_untrusted_types(file=file)) - set(TRUSTED) - set(trusted))
+        model = None if untrusted else skops.io.load(file, trusted=[*TRUSTED, *trusted])
+    except Exception as error:  # whatever a damaged or forged file makes skops raise
+        raise ModelFileError(f"{shown}: the model in it cannot be read ({type(error).__name__}: {error})") from error
+    if untrusted:
+        raise UntrustedTypesError(
+            f"{shown} holds types that are not trusted: {untrusted}. If you know where the file comes from, accept "
+            f"them by sosbands.load({os.fspath(path)!r}, trusted={untrusted!r})"
+        )
+    if not hasattr(model, "predict_interval"):
+        raise ModelFileError(f"{shown}: holds a {type(model).__name__}, expected a model that predicts intervals")
+    return model
+
+
+def _write_header(file: Path) -> None:
+    from sosbands import __version__
+
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(HEADER, json.dumps({"format": FORMAT, "sosbands": __version__}))
+    with open(file, "rb+") as written:
+        os.fsync(written.fileno())
+
+
+def _check_header(file: Path, shown: str) -> None:
+    """Complain about files that are not ours, damaged, or too new, before anything else of them is read."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            header = json.loads(archive.read(HEADER))
+            written_in, version = int(header["format"]), str(header["sosbands"])
+            damaged = archive.testzip()
+    except (zipfile.BadZipFile, EOFError, OSError, LookupError, TypeError, ValueError, NotImplementedError) as error:
+        raise ModelFileError(f"{shown}: not a model file of sosbands, or cut short ({error})") from error
+    if damaged is not None:
+        raise ModelFileError(f"{shown}: damaged, the checksum of {damaged} is wrong")
+    if written_in < FORMAT:
+        raise ModelFileError(
+            f"{shown} was written by sosbands {version} in format {written_in}, which this version does not read "
+            f"(it reads format {FORMAT}): fit the model again, or read it with sosbands {version}"
+        )
+    if written_in > FORMAT:
+        raise ModelFileError(
+            f"{shown} was written by sosbands {version} in format {written_in}; this version reads formats up to "
+            f"{FORMAT}: upgrade sosbands"
+        )
+
+
+def _refuse_functions(model: Any) -> None:
+    """A function has no portable form: pickle would store a reference to code that the reader may not have."""
+    for name, method in (("estimator", "fit"), ("kernel", "diag")):
+        value = getattr(model, name, None)
+        if callable(value) and not hasattr(value, method):
+            raise ValueError(
+                f"{name}={value!r} is a function and cannot be saved, because a file cannot hold its code: use an "
+                f"{name} object, or pickle the model for readers who have the function"
+            )
+
+
+def _refuse_nameless(types: Sequence[str]) -> None:
+    """Functions and classes are stored by name, so lambdas and local ones could not be found again."""
+    lost = [full for full in types if not hasattr(sys.modules.get(full.rpartition(".")[0]), full.rpartition(".")[2])]
+    if lost:
+        raise ValueError(
+            f"the model holds {lost}, which cannot be saved, because a file stores functions and classes by name and "
+            "these cannot be found by theirs: define them at the top level of a module"
+        )

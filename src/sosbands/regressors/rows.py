@@ -1,0 +1,204 @@
+"""What `SoSBandRegressor` does with rows before and after bands: split, residuals, preprocessing, blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_y, _num_samples, column_or_1d
+
+from sosbands._types import AnyArray, Array, IntArray
+from sosbands.exceptions import MultiOutputError
+from sosbands.point_models import leave_one_out_process
+
+BLOCK_ROWS = 4096  # rows predicted at a time: a Gaussian process builds a kernel matrix of them
+SEEN_ROWS = 2  # calibration rows that may equal learning rows without a warning, beyond what repeated rows explain
+LARGEST_TARGET = 1e150  # sums of squares must be finite
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The same rows as the point model and as the preprocessor see them."""
+
+    for_model: Any
+    for_kernel: Any
+
+    def __len__(self) -> int:
+        return int(_num_samples(self.for_kernel))
+
+    def take(self, rows: IntArray | slice) -> Rows:
+        """Some of the rows, of an array, data frame, list or sparse matrix."""
+        model, kernel = (_safe_indexing(X, rows) for X in (self.for_model, self.for_kernel))
+        return Rows(model, kernel)
+
+    def blocks(self) -> Iterator[Rows]:
+        """The rows in order, a few thousand at a time."""
+        if len(self) <= BLOCK_ROWS:
+            yield self
+            return
+        yield from (self.take(slice(i, min(i + BLOCK_ROWS, len(self)))) for i in range(0, len(self), BLOCK_ROWS))
+
+
+def read_target(y: Any, n: int) -> Array:
+    """Targets as a vector of finite numbers, one per row."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None: expected one per row of X")
+    shape = np.asarray(y).shape
+    if len(shape) == 2 and shape[1] != 1:
+        raise MultiOutputError(f"y has shape {shape}: expected one target, so fit one SoSBandRegressor per column")
+    if len(shape) not in (1, 2):
+        raise ValueError(f"y has shape {shape}: expected ({n},), one number per row of X")
+    if np.asarray(y).dtype.kind == "c":
+        raise ValueError("y: Complex data not supported, expected real numbers")
+    values: Array = _check_y(column_or_1d(y, warn=True), y_numeric=True).astype(float)
+    if len(values) != n:
+        raise ValueError(f"y has {len(values)} entries: expected {n}, one per row of X")
+    largest = np.abs(values).max(initial=0.0)
+    if largest > LARGEST_TARGET:
+        raise ValueError(
+            f"y has entries as large as {largest:.3g}: expected at most {LARGEST_TARGET:g}, because their squares must "
+            "be finite; give y in another unit"
+        )
+    return values
+
+
+def split_rows(
+    n: int, calibration_size: float | int | None, rng: np.random.RandomState, labels: AnyArray | None = None
+) -> tuple[IntArray, IntArray]:
+    """Positions of the learning rows and of the rows held back for calibration, both increasing.
+
+    With labels each group is held back in the same proportion, up to one row, and of every group of two or more rows at
+    least one, even if these are more than `calibration_size` in all. A group of one row is held back or learnt from at
+    random; `groups_without` names those that go without calibration.
+    """
+    if calibration_size is None:
+        return np.arange(n), np.zeros(0, dtype=np.intp)
+    count = calibration_size if isinstance(calibration_size, (int, np.integer)) else round(calibration_size * n)
+    count = max(1, int(count))
+    if count >= n:
+        raise ValueError(
+            f"calibration_size={calibration_size!r} leaves none of the n_samples = {n} rows to learn from: expected "
+            f"less than {n}, or None and a call of conformalize with other rows"
+        )
+    order = rng.permutation(n).astype(np.intp)
+    held = np.diff(np.arange(n + 1) * count // n) > 0  # evenly spaced, `count` of them
+    if labels is not None:
+        distinct, group = np.unique(labels, return_inverse=True)
+        group = rng.permutation(len(distinct))[group]  # in random order: no group is the last to be held back
+        order = order[np.argsort(group[order], kind="stable")]  # groups one after another, shuffled within
+        sizes = np.bincount(group)
+        lacking = (sizes > 1) & (np.bincount(group[order[held]], minlength=len(sizes)) == 0)
+        held[(np.cumsum(sizes) - 1)[lacking]] = True
+    return np.sort(order[~held]), np.sort(order[held])
+
+
+def groups_without(labels: AnyArray, calibration_rows: IntArray) -> list[Any]:
+    """Labels of the groups that have no calibration row."""
+    found: list[Any] = np.setdiff1d(labels, labels[calibration_rows]).tolist()
+    return found
+
+
+def one_per_row(predictions: Any, n: int) -> Array:
+    """Predictions of a point model as a vector of numbers."""
+    values = np.asarray(predictions, dtype=float)
+    if values.shape not in ((n,), (n, 1)):
+        raise ValueError(f"estimator: its predictions have shape {values.shape}, expected ({n},), one per row of X")
+    return values.reshape(n)
+
+
+def learning_residuals(model: Any, X: Any, y: Array, *, rule: str, cv: KFold | None, n_jobs: int | None) -> Array:
+    """Residuals of the learning rows of a fitted model.
+
+    Its own (also with one row, where `cv` is None), its leave-one-out ones with the other steps of a pipeline held
+    fixed, or those of its copies fitted on the other folds.
+    """
+    if rule == "in-sample" or cv is None:
+        blocks = [block.for_model for block in Rows(X, X).blocks()]
+        return np.asarray(y - np.concatenate([one_per_row(model.predict(b), _num_samples(b)) for b in blocks]))
+    if rule == "leave-one-out":
+        return leave_one_out_process(model).leave_one_out_residuals()
+    return np.asarray(y - one_per_row(cross_val_predict(clone(model), X, y, cv=cv, n_jobs=n_jobs), len(y)))
+
+
+@contextmanager
+def naming_preprocessor() -> Iterator[None]:
+    """Say what to do about text, dates and missing values, which the kernel cannot compare."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if not any(word in str(error) for word in ("could not convert", "NaN", "dtype", "DType")):
+            raise
+        hint = (
+            "The kernel needs numbers: pass a `preprocessor` (any transformer) that encodes and fills in such columns."
+        )
+        raise ValueError(f"{error}\n{hint}") from error
+
+
+def make_preprocessor(preprocessor: Any, X: Any) -> Any:
+    """Fitted transformer of what the kernel sees; None leaves the features as they are."""
+    if preprocessor is None:
+        return None
+    return (StandardScaler() if isinstance(preprocessor, str) else clone(preprocessor)).fit(X)
+
+
+def dense_points(preprocessor: Any, X: Any) -> Array:
+    """What the kernel sees, as a dense array of numbers."""
+    points = X if preprocessor is None else preprocessor.transform(X)
+    array = np.asarray(points.toarray() if hasattr(points, "toarray") else points)
+    expected = (
+        "preprocessor: its output must be a table of finite numbers, so let it encode categories and fill in missing "
+        f"values (got shape {array.shape}, dtype {array.dtype})"
+    )
+    try:
+        numbers: Array = array.astype(float, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError(expected) from None
+    if numbers.ndim != 2 or numbers.shape[1] == 0 or array.dtype.kind not in "biufO" or not np.isfinite(numbers).all():
+        raise ValueError(expected)
+    return numbers
+
+
+def without_outliers(r: Array, fraction: float) -> AnyArray:
+    """Mask of the rows kept when the `fraction` with the largest residuals is left out."""
+    keep = np.ones(len(r), dtype=bool)
+    dropped = int(np.floor(fraction * len(r)))
+    if dropped:
+        keep[np.argsort(-np.abs(r), kind="stable")[:dropped]] = False
+    return keep
+
+
+def row_hashes(points: Array, y: Array) -> AnyArray:
+    """A 64-bit number per row, equal for rows that are equal in single precision: multiply and add, wrapping around.
+
+    Single precision, so that rows are known again after a change of their dtype.
+    """
+    with np.errstate(over="ignore"):
+        rounded = np.column_stack([points, y]).astype(np.float32)
+    table = np.ascontiguousarray(rounded.astype(np.float64) + 0.0)  # -0.0 becomes 0.0
+    odd = np.random.default_rng(0).integers(1, 2**63, size=table.shape[1], dtype=np.uint64) | np.uint64(1)
+    bits = table.view(np.uint64)
+    with np.errstate(over="ignore"):
+        mixed = (bits ^ (bits >> np.uint64(31))) * odd
+        return np.asarray((mixed ^ (mixed >> np.uint64(29))).sum(axis=1, dtype=np.uint64))
+
+
+def learnt_rows(hashes: AnyArray, learnt: AnyArray) -> int:
+    """How many rows were learnt from, 0 if no more are than repeated rows in the data explain, and two.
+
+    The share p of new rows that equal a learning row by chance is taken to be that of the learning rows that equal
+    another one. With n learning and m new rows it explains ``p m + 3 sqrt(p (1 - p) m (1 + m/n))`` of them, three
+    standard errors above the mean; without repeated rows it explains none.
+    """
+    _, counts = np.unique(learnt, return_counts=True)
+    m, n = len(hashes), len(learnt)
+    share = counts[counts > 1].sum() / n
+    explained = share * m + 3 * np.sqrt(share * (1 - share) * m * (1 + m / n))
+    seen = int(np.isin(hashes, learnt).sum())
+    return seen if seen > explained + SEEN_ROWS else 0

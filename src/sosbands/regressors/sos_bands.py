@@ -1,0 +1,323 @@
+"""SoSBandRegressor: calibrated, adaptive, possibly asymmetric intervals around any regressor."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold
+from sklearn.utils.validation import check_is_fitted
+
+from sosbands._types import Array
+from sosbands.bands import deployed_pair, evaluate_pair, learn_bands, penalty_scale
+from sosbands.conformal import Band
+from sosbands.exceptions import OffDataWarning
+from sosbands.point_models import chosen_rule, point_model
+from sosbands.regressors.base import LEARNT, SplitRegressor
+from sosbands.regressors.parameters import check_kernel, check_parameters, lengthscale_in_use
+from sosbands.regressors.rows import (
+    Rows,
+    dense_points,
+    learning_residuals,
+    make_preprocessor,
+    one_per_row,
+    without_outliers,
+)
+from sosbands.regressors.summary import describe
+from sosbands.tuning import Rules, TuningReport, tune
+
+SUPPORT_WARNING = 0.5
+
+
+class SoSBandRegressor(SplitRegressor):
+    """Prediction intervals from kernel sum-of-squares bands, with split-conformal calibration.
+
+    Two non-negative functions are learnt around a point model, one below and one above, by a convex problem whose
+    solution is certified; a penalty pulls them towards each other, and calibration on held-back rows makes the
+    coverage of the intervals hold for any distribution.
+
+    Parameters
+    ----------
+    estimator : regressor, pipeline, FrozenEstimator or callable, optional
+        The point model; it is cloned and fitted on the learning rows, which it gets as they were given (a data frame
+        stays one). None is a Gaussian process up to 2000 learning rows and histogram gradient boosting above; it sees
+        what a transformer given as `preprocessor` makes.
+    confidence_level : float
+        Default level of `predict_interval`, which takes any other.
+    calibration : {"symmetric", "asymmetric"}
+        One quantile that moves both ends, or one for each end.
+    calibration_size : float, int or None
+        Part or number of the rows given to `fit` that are held back for calibration; None keeps all for learning, and
+        `conformalize` must be called with other rows.
+    symmetry_penalty : "auto", float or pair
+        0 gives independent bands, inf a symmetric one; a pair (nuclear, squared Frobenius) for the operator kind.
+        "auto" lets the data choose (`tuning_`).
+    symmetry_kind : {"training", "operator"}
+        Where the difference of the bands is penalised: at the learning points, or as operators.
+    lengthscale : "auto", "median", float, array of shape (n_features,) or dict
+        Of the kernel, in units of what it sees; {"lower": ..., "upper": ...} gives each side its own. "auto" lets the
+        data choose, also bands of constant width (inf); "median" is the median distance.
+    kernel : str or kernel object
+        "matern52", "matern32", "matern12", "gaussian", or a scikit-learn kernel, which carries its own lengthscale.
+        Functions ``k(X, Y)`` are taken too, but such a model cannot be saved.
+    preprocessor : "standardize", None or transformer
+        Makes what the kernel sees. A transformer of your own may take categories and missing values.
+    width_penalty, trace_penalty, frobenius_penalty : float
+        Cost of the mean width, of the trace and of the squared norm of the operators.
+    rank : "auto", "exact", int or float in (0, 1)
+        Number of kernel features, or the relative trace of the kernel matrix that they may leave out.
+    residuals : {"auto", "in-sample", "leave-one-out", "out-of-fold"}
+        Which residuals the bands are learnt from. "auto" takes leave-one-out ones for the default Gaussian process,
+        in-sample ones for the smoothing spline, frozen models and callables, and out-of-fold ones for everything else,
+        because models that interpolate have in-sample residuals near zero. Leave-one-out residuals are for
+        `GaussianProcess` only, alone or as the last step of a pipeline, and need no further fit: hyperparameters, and
+        the other steps, are those of all learning rows.
+    normalize : bool
+        Take the residuals relative to their root mean square and the penalties relative to an initial model.
+    outlier_fraction : float in [0, 1)
+        Part of the learning rows, those with the largest residuals, that are left out of the bands altogether: they
+        are no data of the band problem, which neither covers them nor counts them in its mean width. The point model
+        and calibration leave no row out.
+    criterion : {"interval-score", "hsic", "dcor"}
+        What tuning maximises over held-out rows; "hsic" is the paper's.
+    symmetry_test : {"auto", "sign-flip", "kruskal-wallis", "bootstrap", None}
+        When asymmetric bands are an option at all; "kruskal-wallis" is the paper's, None always takes the best.
+    test_level : float
+        Of that test, and of the one that chooses between constant and varying width.
+    cv : int
+        Folds of the tuning and of the out-of-fold residuals.
+    solver : {"auto", "newton", "subspace", "lbfgs"}
+    tol : float
+        Relative duality gap at which the bands count as solved.
+    n_jobs : int, optional
+        Processes for tuning and for the out-of-fold residuals.
+    random_state : int, RandomState or None
+        Of the split and of the folds.
+    verbose : int
+        Above 0: a line for each stage of `fit` and of the tuning.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        The fitted point model.
+    preprocessor_ : transformer or None
+    lower_, upper_ : SoSFunction
+        Band functions of what the preprocessor gives.
+    symmetry_penalty_ : float or pair
+        In use.
+    lengthscale_ : float, array, dict of them, or None
+        In use; a dict if it differs below and above, None for a kernel object, which has its own.
+    tuning_ : TuningReport or None
+        Every candidate, the tests and the decision in words; None if nothing was left to choose.
+    residual_rule_ : {"in-sample", "leave-one-out", "out-of-fold"}
+        The residuals that the bands were learnt from; in-sample if there is but one learning row.
+    certificate_ : dict
+        dual_value, primal_value, gap, violation, status, iterations, decompositions, seconds, n_features,
+        trace_left_out.
+    residual_rms_, mean_lower_, mean_upper_ : float
+        Root mean square of the residuals of all learning rows, and mean of each band before calibration over those that
+        it was learnt from (without outliers).
+    reads_numbers_ : bool
+        Whether X must be a table of numbers, as no transformer of the user's makes one of it.
+    learning_mean_, learning_scale_ : ndarray
+        Mean and standard deviation of what the kernel sees of the learning rows.
+    model_sees_points_ : bool
+        Whether the point model was fitted to what the preprocessor gives instead of X.
+    active_lower_, active_upper_ : ndarray of int
+        Rows given to `fit` that shape each band.
+    learning_rows_, calibration_rows_ : ndarray of int
+        Rows given to `fit` that were learnt from and held back.
+    n_learnt_calibration_rows_ : int
+        Calibration rows that `fit` had learnt from; above 0 the coverage guarantee is void.
+    scores_ : ndarray
+        Calibration scores.
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        confidence_level: float = 0.9,
+        calibration: str = "symmetric",
+        calibration_size: float | int | None = 0.5,
+        symmetry_penalty: Any = "auto",
+        symmetry_kind: str = "training",
+        lengthscale: Any = "auto",
+        kernel: Any = "matern52",
+        preprocessor: Any = "standardize",
+        width_penalty: float = 10.0,
+        trace_penalty: float = 1.0,
+        frobenius_penalty: float = 1.0,
+        rank: Any = "auto",
+        residuals: str = "auto",
+        normalize: bool = True,
+        outlier_fraction: float = 0.0,
+        criterion: str = "interval-score",
+        symmetry_test: str | None = "auto",
+        test_level: float = 0.05,
+        cv: int = 5,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.confidence_level = confidence_level
+        self.calibration = calibration
+        self.calibration_size = calibration_size
+        self.symmetry_penalty = symmetry_penalty
+        self.symmetry_kind = symmetry_kind
+        self.lengthscale = lengthscale
+        self.kernel = kernel
+        self.preprocessor = preprocessor
+        self.width_penalty = width_penalty
+        self.trace_penalty = trace_penalty
+        self.frobenius_penalty = frobenius_penalty
+        self.rank = rank
+        self.residuals = residuals
+        self.normalize = normalize
+        self.outlier_fraction = outlier_fraction
+        self.criterion = criterion
+        self.symmetry_test = symmetry_test
+        self.test_level = test_level
+        self.cv = cv
+        self.solver = solver
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+
+    def _wants_numbers(self) -> bool:
+        """A transformer of the user's sees what was given."""
+        return self.preprocessor is None or isinstance(self.preprocessor, str)
+
+    def _numbers(self, rows: Rows) -> Array:
+        return dense_points(self.preprocessor_, rows.for_kernel)
+
+    def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+        """Preprocessor, point model, residuals and bands of the learning rows."""
+        self.preprocessor_ = make_preprocessor(self.preprocessor, rows.for_kernel)
+        self.model_sees_points_ = self.estimator is None and not self.reads_numbers_
+        points = dense_points(self.preprocessor_, rows.for_kernel)
+        check_kernel(self.kernel, self.lengthscale, points.shape[1])
+        X = points if self.model_sees_points_ else rows.for_model
+        model = point_model(self.estimator, len(y), self.random_state)
+        rule = chosen_rule(self.residuals, model)  # complains before anything slow
+        self.estimator_ = model.fit(X, y)
+        self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
+        folds = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng) if len(y) > 1 else None
+        self.residual_rule_ = rule if folds else "in-sample"
+        r = learning_residuals(self.estimator_, X, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
+        self._learn_bands(points, r, rng)
+        self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
+
+    def _learn_bands(self, points: Array, r: Array, rng: np.random.RandomState) -> None:
+        """Bands of the residuals, and what is worth knowing of them."""
+        keep = without_outliers(r, self.outlier_fraction)
+        points, r_kept = points[keep], r[keep]
+        options: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("kernel", "symmetry_kind", "width_penalty", "trace_penalty", "frobenius_penalty")
+        }
+        options["normalize"] = bool(self.normalize)
+        if self.normalize and r_kept.any():
+            options["normalize"] = penalty_scale(points, r_kept, self.kernel, self.rank, self.tol)
+        self.tuning_ = self._tune(points, r_kept, options, rng)
+        choice = self if self.tuning_ is None else self.tuning_
+        self.symmetry_penalty_ = choice.symmetry_penalty
+        lengthscale = "median" if isinstance(choice.lengthscale, str) else choice.lengthscale  # or the kernel's own
+        learning = {**options, "rank": self.rank, "solver": self.solver, "tol": self.tol}
+        bands = learn_bands(
+            points, r_kept, lengthscale=lengthscale, symmetry_penalty=choice.symmetry_penalty, **learning
+        )
+        self.lower_, self.upper_ = deployed_pair(bands.lower, bands.upper)
+        self.lengthscale_ = lengthscale_in_use(self.lower_.features.kernel, self.upper_.features.kernel)
+        rows = self.learning_rows_[keep]
+        self.active_lower_, self.active_upper_ = rows[bands.active_lower], rows[bands.active_upper]
+        self.mean_lower_, self.mean_upper_ = float(bands.values_lower.mean()), float(bands.values_upper.mean())
+        self.residual_rms_ = float(np.sqrt(np.mean(np.square(r))))
+        self.certificate_ = bands.certificate
+        self._say(f"bands {bands.status.value} with a relative gap of {bands.gap:.1e} in {bands.seconds:.2g} s")
+
+    def _tune(
+        self, points: Array, r: Array, options: dict[str, Any], rng: np.random.RandomState
+    ) -> TuningReport | None:
+        """What to take for whatever is "auto"; None if nothing is."""
+        has_lengthscale = isinstance(self.kernel, str)
+        open_lengthscale = has_lengthscale and isinstance(self.lengthscale, str) and self.lengthscale == "auto"
+        if not open_lengthscale and not isinstance(self.symmetry_penalty, str):
+            return None
+        return tune(
+            points,
+            r,
+            lengthscale=self.lengthscale,
+            symmetry_penalty=self.symmetry_penalty,
+            rules=self._rules(int(rng.randint(2**31))),
+            cv=self.cv,
+            n_jobs=self.n_jobs,
+            random_state=rng,
+            verbose=self.verbose,
+            **options,
+        )
+
+    def _rules(self, seed: int) -> Rules:
+        """By which criterion and tests the tuner decides."""
+        return Rules(
+            criterion=self.criterion,
+            symmetry_test=self.symmetry_test,
+            level=self.test_level,
+            n_permutations=max(199, int(np.ceil(10 / self.test_level)) - 1),
+            seed=seed,
+        )
+
+    def support(self, X: Any) -> Array:
+        """How much the learning points say about each row: ``||Phi(x)||^2 / k(x, x)`` in [0, 1], 1 at the points."""
+        check_is_fitted(self, LEARNT)
+        points = (dense_points(self.preprocessor_, b.for_kernel) for b in self._read(X, reset=False).blocks())
+        return np.concatenate([evaluate_pair(self.lower_, self.upper_, block)[2] for block in points])
+
+    def summary(self) -> str:
+        """What was learnt, in words."""
+        check_is_fitted(self, LEARNT)
+        return describe(self)
+
+    def _band_of(self, rows: Rows) -> Band:
+        """Uncalibrated ends and support, in blocks of rows."""
+        parts = []
+        for block in rows.blocks():
+            points = dense_points(self.preprocessor_, block.for_kernel)
+            below, above, support = evaluate_pair(self.lower_, self.upper_, points)
+            center = self._center(block, points)
+            parts.append((center - below, center + above, support))
+        lower, upper, support = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return Band(lower, upper, support=support)
+
+    def _center(self, rows: Rows, points: Array | None = None) -> Array:
+        """Prediction of the point model, which sees the rows as given or what the preprocessor makes of them."""
+        X = rows.for_model
+        if self.model_sees_points_:
+            X = dense_points(self.preprocessor_, rows.for_kernel) if points is None else points
+        return one_per_row(self.estimator_.predict(X), len(rows))
+
+    def _check_band(self, band: Band) -> None:
+        """Warn of rows on which the learning data say nothing: there the band functions tend to zero."""
+        far = 0 if band.support is None else int(np.count_nonzero(band.support < SUPPORT_WARNING))
+        if far:
+            warnings.warn(
+                f"{far} of {len(band)} rows are far from the learning data (support below {SUPPORT_WARNING}): the "
+                "bands say nothing there",
+                OffDataWarning,
+                stacklevel=3,  # the caller of predict_interval
+            )
+
+    def _metric_points(self, X: Any) -> dict[str, Array]:
+        """What the kernel sees, in units of the learning set."""
+        points = dense_points(self.preprocessor_, self._read(X, reset=False).for_kernel)
+        points = (points - self.learning_mean_) / np.where(self.learning_scale_ > 0, self.learning_scale_, 1.0)
+        unit = np.ones((1, points.shape[1]))
+        return {"X": points, "X_learn": np.vstack([-unit, unit])}  # mean 0, standard deviation 1

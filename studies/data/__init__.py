@@ -1,0 +1,5 @@
+"""The paper's twelve data sets, with its preprocessing as named steps."""
+
+from studies.data.real import RealData, Split, load_real, real_names, real_steps
+
+__all__ = ["RealData", "Split", "load_real", "real_names", "real_steps"]

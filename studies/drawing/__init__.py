@@ -1,0 +1,1 @@
+"""What figures and tables of several entries share: panels, captions, cells."""

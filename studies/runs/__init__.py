@@ -1,0 +1,1 @@
+"""The tasks behind the entries, the methods they run, and where their rows are kept."""

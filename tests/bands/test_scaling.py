@@ -1,0 +1,276 @@
+"""Units: the scaling law of the problem, normalised penalties, and the reuse of their scale."""
+
+import numpy as np
+import pytest
+
+from contracts import matern52, square_root
+from sosbands import learn_bands
+from sosbands.bands import penalty_scale
+from sosbands.bands.scaling import Penalties, PenaltyScale, read_penalties, root_mean_square, solver_units
+from sosbands.exceptions import ScaleError
+from sosbands.kernels import median_lengthscale
+from sosbands.problems import OneSidedProblem, SideTerm
+from sosbands.solvers import Status, solve
+
+TOL = 1e-6
+GRID = np.linspace(-1.2, 1.2, 200)[:, None]
+
+
+def data(seed=0, n=20):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 1))
+    return X, (0.3 + X[:, 0] ** 2) * rng.gumbel(size=n)
+
+
+def certified(*args, **options):
+    solution = learn_bands(*args, **{"tol": TOL, "lengthscale": 0.4, **options})
+    assert solution.status == Status.CONVERGED
+    assert solution.gap <= options.get("tol", TOL)
+    return solution
+
+
+def assert_same_functions(f, g, factor=1.0, rel=5e-3):
+    """Same function up to the square root of the gaps."""
+    expected = factor * g(GRID)
+    assert np.abs(f(GRID) - expected).max() <= rel * np.abs(expected).max()
+
+
+# ---------------------------------------------------------------- the scaling law
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.1, 10.0, np.inf])
+@pytest.mark.parametrize("c", [1e-3, 7.0, 1e4])
+def test_scaling_law_training(c, penalty):
+    """Residuals c r with (b, lam1, lam2/c, lam_pen/c) give c f and c times the value."""
+    X, r = data()
+    weights = {"width_penalty": 2.0, "trace_penalty": 0.5}
+    one = certified(X, r, **weights, frobenius_penalty=3.0, symmetry_penalty=penalty)
+    two = certified(X, c * r, **weights, frobenius_penalty=3.0 / c, symmetry_penalty=penalty / c)
+    assert two.dual_value == pytest.approx(c * one.dual_value, rel=3e-6)
+    assert two.primal_value == pytest.approx(c * one.primal_value, rel=3e-6)
+    assert_same_functions(two.lower, one.lower, c)
+    assert_same_functions(two.upper, one.upper, c)
+
+
+@pytest.mark.parametrize("pair", [(0.0, 0.3), (0.4, 1.0)])
+def test_scaling_law_operator(pair):
+    """With the operator penalty: lam_pen1 unchanged, lam_pen2/c."""
+    X, r = data(1, 15)
+    c = 25.0
+    options = {"symmetry_kind": "operator", "width_penalty": 2.0}
+    one = certified(X, r, **options, symmetry_penalty=pair)
+    two = certified(X, c * r, **options, frobenius_penalty=1 / c, symmetry_penalty=(pair[0], pair[1] / c))
+    assert two.dual_value == pytest.approx(c * one.dual_value, rel=3e-6)
+    assert_same_functions(two.lower, one.lower, c)
+    assert_same_functions(two.upper, one.upper, c)
+
+
+@pytest.mark.parametrize(("kind", "penalty"), [("training", 0.0), ("training", 0.5), ("operator", (0.2, 0.5))])
+def test_negative_factor_swaps_the_sides(kind, penalty):
+    X, r = data(2, 15)
+    one = certified(X, r, symmetry_kind=kind, symmetry_penalty=penalty)
+    two = certified(X, -r, symmetry_kind=kind, symmetry_penalty=penalty)
+    assert two.primal_value == pytest.approx(one.primal_value, rel=3e-6)
+    assert_same_functions(two.lower, one.upper)
+    assert_same_functions(two.upper, one.lower)
+
+
+def test_negative_factor_swaps_two_lengthscales():
+    X, r = data(3)
+    one = certified(X, r, lengthscale={"lower": 0.3, "upper": 0.8})
+    two = certified(X, -r, lengthscale={"lower": 0.8, "upper": 0.3})
+    assert two.primal_value == pytest.approx(one.primal_value, rel=3e-6)
+    assert_same_functions(two.lower, one.upper)
+
+
+@pytest.mark.parametrize(("kind", "penalty"), [("training", 0.7), ("training", np.inf), ("operator", (0.2, 0.5))])
+def test_variance_of_the_kernel(kind, penalty):
+    """Kernel v k with (b, v lam1, v^2 lam2, lam_pen; v lam_pen1, v^2 lam_pen2) gives the same functions and value."""
+    X, r = data(4, 15)
+    v = 50.0
+    options = {"kernel": "precomputed", "symmetry_kind": kind, "lengthscale": "median", "width_penalty": 2.0}
+    K = matern52(X, X, 0.4)
+    scaled = penalty if kind == "training" else (v * penalty[0], v**2 * penalty[1])
+    one = certified(K, r, **options, symmetry_penalty=penalty)
+    two = certified(v * K, r, **options, trace_penalty=v, frobenius_penalty=v**2, symmetry_penalty=scaled)
+    assert two.primal_value == pytest.approx(one.primal_value, rel=3e-6)
+    assert np.abs(two.values_lower - one.values_lower).max() <= 5e-3 * one.values_lower.max()
+
+
+@pytest.mark.parametrize("variance", [1e200, 1e-200])
+def test_absurd_kernel_variance_is_a_named_error(variance):
+    X, r = data()
+    with pytest.raises(ScaleError):
+        learn_bands(variance * matern52(X, X, 0.4), r, kernel="precomputed")
+
+
+# ---------------------------------------------------------------- the solver's units
+
+
+def test_solver_units_state_the_same_problem():
+    """Value of the objective and of the dual in both units, at an arbitrary point."""
+    X, r = data(5, 12)
+    V = 3.0 * square_root(matern52(X, X, 0.4))
+    given = Penalties(2.0, 0.5, 3.0, 0.0, 0.7, "training")
+    variance = float(np.square(V).sum(axis=0).max())
+    units = solver_units(r, variance, given)
+    assert units.penalties.lam2 == 0.5
+    assert root_mean_square(r / units.rms) == pytest.approx(1.0, rel=1e-14)
+    user = OneSidedProblem(SideTerm(V, b=given.b, lam1=given.lam1, lam2=given.lam2), r)
+    pen = units.penalties
+    solver = OneSidedProblem(SideTerm(V / np.sqrt(variance), b=pen.b, lam1=pen.lam1, lam2=pen.lam2), r / units.rms)
+    z = np.random.default_rng(0).uniform(0, 20, 12)
+    assert user.value_and_grad(units.multiplier * z)[0] == pytest.approx(
+        units.value * solver.value_and_grad(z)[0], rel=1e-10
+    )
+    in_user_units, in_solver_units = user.certificate(units.multiplier * z), solver.certificate(z)
+    assert in_user_units.primal_value == pytest.approx(units.value * in_solver_units.primal_value, rel=1e-9)
+    # lam_pen sum (f_lo - f_up)^2, f = rms f'
+    assert given.lam_pen2 * units.rms**2 == pytest.approx(units.value * pen.lam_pen2, rel=1e-12)
+    operator = solver_units(r, variance, Penalties(2.0, 0.5, 3.0, 0.4, 0.7, "operator"))
+    # lam_pen1 ||A||_* + lam_pen2 ||A||^2, A = rms/variance A'
+    unit = operator.rms / variance
+    assert 0.4 * unit == pytest.approx(operator.value * operator.penalties.lam_pen1, rel=1e-12)
+    assert 0.7 * unit**2 == pytest.approx(operator.value * operator.penalties.lam_pen2, rel=1e-12)
+
+
+def test_root_mean_square_neither_overflows_nor_underflows():
+    assert root_mean_square(np.array([3.0, -4.0])) == pytest.approx(np.sqrt(12.5), rel=1e-15)
+    assert root_mean_square(np.array([3e300, -4e300])) == pytest.approx(np.sqrt(12.5) * 1e300, rel=1e-14)
+    assert root_mean_square(np.array([3e-300, -4e-300])) == pytest.approx(np.sqrt(12.5) * 1e-300, rel=1e-14)
+    assert root_mean_square(np.zeros(3)) == 0.0
+
+
+def test_multipliers_are_in_the_users_units():
+    """At the returned multipliers the user's own dual has the returned dual value, alpha_0 included."""
+    X, r = data(6, 15)
+    r = 40 * r
+    solution = certified(X, r, width_penalty=2.0, trace_penalty=0.5, frobenius_penalty=3.0, symmetry_penalty=0.2)
+    V = solution.lower.features.V
+    point, value = solution.dual, (solution.dual.gamma_up - solution.dual.gamma_lo) @ r
+    value -= point.alpha_0 @ point.alpha_0 / (4 * 0.2)
+    for weights in point.weights:
+        w = np.linalg.eigvalsh((V * (weights - 2.0 / 15)) @ V.T) - 0.5
+        value -= np.sum(np.maximum(w, 0) ** 2) / (4 * 3.0)
+    assert value == pytest.approx(solution.dual_value, rel=1e-9)
+
+
+def test_operator_multipliers_are_in_the_users_units():
+    X, r = data(7, 12)
+    r = 40 * r
+    options = {"width_penalty": 2.0, "symmetry_kind": "operator", "symmetry_penalty": (0.3, 0.2)}
+    solution = certified(5.0 * matern52(X, X, 0.4), r, kernel="precomputed", lengthscale="median", **options)
+    V, W = solution.lower.features.V, solution.dual.W
+    value = (solution.dual.gamma_up - solution.dual.gamma_lo) @ r
+    value -= np.sum(np.maximum(np.abs(np.linalg.eigvalsh(W)) - 0.3, 0) ** 2) / (4 * 0.2)
+    for gamma, sign in ((solution.dual.gamma_lo, -1), (solution.dual.gamma_up, 1)):
+        w = np.linalg.eigvalsh((V * (gamma - 2.0 / 12)) @ V.T + sign * W) - 1.0
+        value -= np.sum(np.maximum(w, 0) ** 2) / 4
+    assert value == pytest.approx(solution.dual_value, rel=1e-9)
+
+
+# ---------------------------------------------------------------- normalised penalties
+
+
+@pytest.mark.parametrize(
+    ("kind", "penalty"),
+    [("training", 0.0), ("training", 1.0), ("training", np.inf), ("operator", 1.0), ("operator", (0.5, 2.0))],
+)
+@pytest.mark.parametrize("c", [1e-5, 300.0])
+def test_normalised_bands_are_equivariant(kind, penalty, c):
+    X, r = data(8, 15)
+    options = {"normalize": True, "symmetry_kind": kind, "symmetry_penalty": penalty}
+    one, two = certified(X, r, **options), certified(X, c * r, **options)
+    assert two.primal_value == pytest.approx(c * one.primal_value, rel=1e-5)
+    assert_same_functions(two.lower, one.lower, c)
+    assert_same_functions(two.upper, one.upper, c)
+    swapped = certified(X, -c * r, **options)
+    assert_same_functions(swapped.upper, one.lower, c)
+
+
+def test_penalty_scale_against_a_direct_solve():
+    X, r = data(9, 25)
+    rms = np.sqrt(np.mean(r**2))
+    V = square_root(matern52(X, X, median_lengthscale(X)))
+    problem = OneSidedProblem(SideTerm(V, b=1.0, lam1=1.0, lam2=1.0), np.abs(r) / rms)
+    direct = solve(problem, tol=1e-8)
+    assert direct.certificate.gap <= 1e-8
+    (side,) = direct.certificate.sides
+    scale = penalty_scale(X, r, tol=1e-8)
+    assert scale.n == 25
+    assert scale.rms == pytest.approx(rms, rel=1e-13)
+    assert scale.width == pytest.approx(side.f.mean(), rel=1e-3)
+    assert scale.trace == pytest.approx(side.trace, rel=1e-3)
+    assert scale.squared_norm == pytest.approx(side.squared_norm, rel=1e-3)
+
+
+def test_penalty_scale_does_not_depend_on_the_unit_of_the_residuals():
+    X, r = data(10)
+    one, two = penalty_scale(X, r), penalty_scale(X, -1e3 * r)
+    assert two.rms == pytest.approx(1e3 * one.rms, rel=1e-12)
+    assert two.width == pytest.approx(one.width, rel=1e-9)
+    assert two.trace == pytest.approx(one.trace, rel=1e-9)
+    assert two.squared_norm == pytest.approx(one.squared_norm, rel=1e-9)
+
+
+def test_apply_by_hand():
+    scale = PenaltyScale(rms=2.0, width=4.0, trace=5.0, squared_norm=8.0, n=10)
+    given = scale.apply(Penalties(20.0, 1.0, 1.0, 0.0, 3.0, "training"))
+    assert (given.b, given.lam1, given.lam2) == pytest.approx((5.0, 0.2, 1 / 8 / 2), rel=1e-14)
+    assert (given.lam_pen1, given.lam_pen2) == pytest.approx((0.0, 3.0 / (10 * 16) / 2), rel=1e-14)
+    given = scale.apply(Penalties(20.0, 1.0, 1.0, 3.0, 3.0, "operator"))
+    assert (given.lam_pen1, given.lam_pen2) == pytest.approx((3 / 5, 3 / 8 / 2), rel=1e-14)
+    limits = scale.apply(Penalties(20.0, 1.0, 1.0, 0.0, np.inf, "training"))
+    assert limits.is_symmetric
+    assert not limits.is_asymmetric
+
+
+@pytest.mark.parametrize(("kind", "penalty"), [("training", 2.0), ("operator", (0.5, 2.0))])
+def test_normalised_penalties_are_the_literal_ones_divided(kind, penalty):
+    """normalize=True is the literal problem on r/rms with the divided penalties, its bands multiplied back."""
+    X, r = data(11)
+    scale = penalty_scale(X, r, tol=TOL)
+    pair = (0.0, penalty) if kind == "training" else penalty
+    divided = (
+        pair[1] / (scale.n * scale.width**2)
+        if kind == "training"
+        else (pair[0] / scale.trace, pair[1] / scale.squared_norm)
+    )
+    literal = certified(
+        X,
+        r / scale.rms,
+        width_penalty=10 / scale.width,
+        trace_penalty=1 / scale.trace,
+        frobenius_penalty=1 / scale.squared_norm,
+        symmetry_penalty=divided,
+        symmetry_kind=kind,
+    )
+    automatic = certified(X, r, normalize=True, symmetry_penalty=penalty, symmetry_kind=kind)
+    reused = certified(X, r, normalize=scale, symmetry_penalty=penalty, symmetry_kind=kind)
+    for solution in (automatic, reused):
+        assert solution.primal_value == pytest.approx(scale.rms * literal.primal_value, rel=1e-5)
+        assert_same_functions(solution.lower, literal.lower, scale.rms)
+    assert reused.primal_value == pytest.approx(automatic.primal_value, rel=1e-12)
+
+
+def test_a_reused_scale_fixes_the_literal_problem():
+    """On other residuals a given scale means the same literal penalties, whatever their size."""
+    X, r = data(12)
+    scale = penalty_scale(X, r)
+    literal = scale.apply(read_penalties(10.0, 1.0, 1.0, 1.0, "training"))
+    X2, r2 = data(13, 12)
+    reused = certified(X2, 3 * r2, normalize=scale)
+    direct = certified(
+        X2,
+        3 * r2,
+        width_penalty=literal.b,
+        trace_penalty=literal.lam1,
+        frobenius_penalty=literal.lam2,
+        symmetry_penalty=literal.lam_pen2,
+    )
+    assert reused.primal_value == pytest.approx(direct.primal_value, rel=1e-9)
+
+
+def test_penalty_scale_of_nothing():
+    with pytest.raises(ValueError, match="residuals"):
+        penalty_scale(np.zeros((3, 1)), np.zeros(3))

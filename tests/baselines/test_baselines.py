@@ -1,0 +1,425 @@
+"""The baselines as scikit-learn's users know them: checks, tables, parameters, names."""
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sosbands.baselines import (
+    COMMON,
+    METHODS,
+    GradientBoostingCQR,
+    HeteroscedasticGP,
+    HomoscedasticGP,
+    LocallyWeightedCP,
+    QuantileForestCQR,
+    RelaxedQuantileCQR,
+    SplitCP,
+    SquaredSoS,
+    make_method,
+)
+from sosbands.baselines.base import Baseline
+from sosbands.baselines.tables import table_of_numbers
+from sosbands.exceptions import LearningRowsWarning, NotCalibratedError
+from sosbands.metrics import evaluate_intervals
+from sosbands.regressors.base import SplitRegressor
+
+RNG = np.random.default_rng(3)
+N = 80
+X = RNG.uniform(-1, 1, (N, 2))
+Y = np.sin(2 * X[:, 0]) + (1.2 + X[:, 1]) * RNG.standard_normal(N)
+X_NEW = RNG.uniform(-0.9, 0.9, (30, 2))
+Y_NEW = np.sin(2 * X_NEW[:, 0]) + (1.2 + X_NEW[:, 1]) * RNG.standard_normal(30)
+
+# Settings under which every baseline fits in milliseconds.
+FAST = {
+    "cqr-forest": {"n_estimators": 10},
+    "cqr-boosting": {"max_iter": 10},
+    "rqr": {"cv": 2, "width_ridge": 1.0},
+    "gp": {},
+    "het-gp": {"max_iter": 20},
+    "squared-sos": {"estimator": Ridge(), "lengthscale": "median", "tol": 1e-2},
+    "split": {"estimator": Ridge()},
+    "local": {"estimator": Ridge(), "scale_estimator": KNeighborsRegressor(5)},
+}
+
+
+def fast(name, **settings):
+    if name in ("cqr-forest", "het-gp"):
+        package = {"cqr-forest": "quantile_forest", "het-gp": "hetgpy"}[name]
+        pytest.importorskip(package, reason=f"{name} needs {package}: pip install sosbands[baselines]")
+    return make_method(name, **{"random_state": 0, **FAST[name], **settings})
+
+
+# ---------------------------------------------------------------- true scikit-learn estimators
+
+# No check is exempted. Of each class one instance has few trees, iterations or folds, and one other settings.
+# hetgpy breaks down on some of the tiny noise-free tables of these checks, which the baseline says in a warning.
+
+
+@pytest.mark.filterwarnings("ignore:hetgpy could not fit varying noise")
+@parametrize_with_checks(
+    [
+        QuantileForestCQR(n_estimators=10),
+        GradientBoostingCQR(max_iter=10),
+        RelaxedQuantileCQR(cv=2, center_ridge=0.01),
+        RelaxedQuantileCQR(width_penalty=0, lengthscale=1.0, width_ridge=0.1, max_rank=20, calibration="asymmetric"),
+        HomoscedasticGP(),
+        HomoscedasticGP(conformal_score="normalized", calibration="asymmetric"),
+        HeteroscedasticGP(max_iter=10),
+        SquaredSoS(Ridge(), cv=2, tol=1e-2, random_state=0),
+        SplitCP(),
+        SplitCP(Ridge()),
+        SplitCP(HistGradientBoostingRegressor(max_iter=30)),
+        LocallyWeightedCP(Ridge(), KNeighborsRegressor(3), cv=2),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_constructor_only_stores(name):
+    given = {parameter: object() for parameter in METHODS[name]._get_param_names()}
+    assert vars(METHODS[name](**given)) == given
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_parameters_are_documented_and_have_the_defaults_of_the_house(name):
+    signature = inspect.signature(METHODS[name]).parameters
+    for parameter in signature:
+        assert (
+            f"{parameter} :" in METHODS[name].__doc__
+            or f"{parameter}," in METHODS[name].__doc__
+            or (f", {parameter}" in METHODS[name].__doc__)
+        ), parameter
+    defaults = {key: value.default for key, value in signature.items()}
+    assert (
+        defaults.items()
+        >= {
+            "confidence_level": 0.9,
+            "calibration": "symmetric",
+            "calibration_size": 0.5,
+            "random_state": None,
+            "verbose": 0,
+        }.items()
+    )
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_same_interface_and_reproducible(name):
+    model = fast(name).fit(X, Y)
+    assert isinstance(model, SplitRegressor)
+    again = clone(model).fit(X, Y)
+    ends = model.predict_interval(X_NEW, [0.8, 0.9])
+    assert np.array_equal(again.predict_interval(X_NEW, [0.8, 0.9]), ends)
+    assert (np.diff(ends, axis=1) > 0).mean() > 0.9
+    assert (ends[:, 0, 1] <= ends[:, 0, 0]).all()  # nested in the level
+    assert (ends[:, 1, 1] >= ends[:, 1, 0]).all()
+    assert len(model.learning_rows_) == len(model.calibration_rows_) == N // 2
+    row = model.evaluate(X_NEW, Y_NEW)
+    lower, upper = ends[:, :, 1].T
+    learn = X[model.learning_rows_]
+    expected = evaluate_intervals(Y_NEW, lower, upper, confidence_level=0.9, X=X_NEW, X_learn=learn)
+    assert row == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_later_change_of_a_parameter_does_not_part_band_and_calibration(name):
+    """The band before calibration is that of fit: intervals at a level do not depend on the default level."""
+    model = fast(name).fit(X, Y)
+    before = model.predict_interval(X_NEW, 0.8)
+    later = {"confidence_level": 0.5, "conformal_score": "normalized", "quantiles": (0.3, 0.4), "min_scale": 1.0}
+    later |= {"width_penalty": 5.0, "lengthscale": 3.0, "center_ridge": 2.0, "width_ridge": 3.0}
+    model.set_params(**{key: value for key, value in later.items() if key in model.get_params(deep=False)})
+    assert np.array_equal(model.predict_interval(X_NEW, 0.8), before)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_calibration_by_other_rows(name):
+    model = fast(name, calibration_size=None, calibration="asymmetric").fit(X, Y)
+    with pytest.raises(NotCalibratedError):
+        model.predict_interval(X_NEW)
+    with pytest.warns(LearningRowsWarning, match=f"{N} of the {N} rows"):
+        model.conformalize(X, Y)
+    assert model.conformalize(X_NEW, Y_NEW).scores_.shape == (30, 2)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_blocks_of_rows_do_not_change_the_numbers(name, monkeypatch):
+    model = fast(name).fit(X, Y)
+    ends, center = model.predict_interval(X_NEW), model.predict(X_NEW)
+    monkeypatch.setattr("sosbands.regressors.rows.BLOCK_ROWS", 7)
+    np.testing.assert_allclose(model.predict_interval(X_NEW), ends, rtol=1e-9)
+    np.testing.assert_allclose(model.predict(X_NEW), center, rtol=1e-9)
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_methods_by_name():
+    assert list(METHODS) == ["cqr-forest", "cqr-boosting", "rqr", "gp", "het-gp", "squared-sos", "split", "local"]
+    assert "sos" not in METHODS
+    model = make_method("local", estimator=Ridge(2.0), n_jobs=2, calibration="asymmetric", min_scale=0.2)
+    assert isinstance(model, LocallyWeightedCP)
+    assert (model.estimator.alpha, model.n_jobs, model.calibration, model.min_scale) == (2.0, 2, "asymmetric", 0.2)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_common_settings_serve_every_method(name):
+    common = dict.fromkeys(COMMON, "something")
+    model = make_method(name, **common)
+    assert {key: value for key, value in model.get_params(deep=False).items() if value == "something"}.keys() == (
+        set(COMMON) & set(type(model)._get_param_names())
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("sos", {}, "name='sos': expected one of"),
+        ("split", {"estimater": None}, "'split' has no setting 'estimater': expected some of .*'estimator'"),
+        ("gp", {"n_estimators": 3}, "'gp' has no setting 'n_estimators'"),
+    ],
+)
+def test_unknown_names_are_explained(name, settings, message):
+    with pytest.raises(ValueError, match=message):
+        make_method(name, **settings)
+
+
+# ---------------------------------------------------------------- parameters
+
+
+BAD = [
+    *((name, {"confidence_level": 1.0}, "confidence_level=1.0: expected a number in") for name in METHODS),
+    *((name, {"calibration": "both"}, "calibration='both': expected") for name in METHODS),
+    *((name, {"calibration_size": 0}, "calibration_size=0: expected") for name in METHODS),
+    *((name, {"random_state": "seed"}, "random_state='seed': expected") for name in METHODS),
+    *((name, {"verbose": -1}, "verbose=-1: expected") for name in METHODS),
+    ("cqr-forest", {"n_estimators": 0}, "n_estimators=0: expected an int >= 1"),
+    ("cqr-forest", {"min_samples_leaf": 2.5}, "min_samples_leaf=2.5: expected an int >= 1"),
+    ("cqr-forest", {"n_jobs": 0}, "n_jobs=0: expected"),
+    ("cqr-forest", {"quantiles": (0.9, 0.1)}, r"quantiles=\(0.9, 0.1\): expected None or two increasing levels"),
+    ("cqr-boosting", {"quantiles": 0.1}, "quantiles=0.1: expected None or two increasing levels"),
+    ("cqr-boosting", {"quantiles": (0.0, 0.5)}, "quantiles=.*: expected None or two increasing levels"),
+    ("cqr-boosting", {"max_iter": True}, "max_iter=True: expected an int >= 1"),
+    ("rqr", {"width_penalty": -1.0}, "width_penalty=-1.0: expected a finite number >= 0"),
+    ("rqr", {"width_penalty": np.inf}, "width_penalty=inf: expected a finite number >= 0"),
+    ("rqr", {"width_penalty": "auto"}, "width_penalty='auto': expected a finite number >= 0"),
+    ("rqr", {"lengthscale": "median"}, "lengthscale='median': expected 'auto' or a finite number > 0"),
+    ("rqr", {"center_ridge": 0}, "center_ridge=0: expected 'auto' or a finite number > 0"),
+    ("rqr", {"width_ridge": np.nan}, "width_ridge=nan: expected 'auto' or a finite number > 0"),
+    ("rqr", {"max_rank": 0}, "max_rank=0: expected an int >= 1"),
+    ("rqr", {"max_iter": 0}, "max_iter=0: expected an int >= 1"),
+    ("rqr", {"cv": 1}, "cv=1: expected an int >= 2"),
+    ("gp", {"conformal_score": "sum"}, r"conformal_score='sum': expected one of \['additive', 'normalized'\]"),
+    ("gp", {"n_starts": 0}, "n_starts=0: expected an int >= 1"),
+    ("het-gp", {"start": "warm"}, "start='warm': expected one of"),
+    ("het-gp", {"max_iter": -3}, "max_iter=-3: expected an int >= 1"),
+    ("squared-sos", {"lengthscale": {"lower": 1.0, "upper": 2.0}}, "lengthscale=.*: expected 'auto', 'median', a num"),
+    ("squared-sos", {"lengthscale": -1.0}, r"lengthscale=\(-1.0,\): expected numbers > 0"),
+    ("squared-sos", {"test_level": 0}, "test_level=0: expected None or a number in"),
+    ("squared-sos", {"tol": 0.0}, "tol=0.0: expected a number in"),
+    ("squared-sos", {"width_penalty": -1.0}, "width_penalty=-1.0"),
+    ("squared-sos", {"rank": 0}, "rank=0: expected"),
+    ("squared-sos", {"preprocessor": "scale"}, "preprocessor='scale': expected"),
+    ("squared-sos", {"normalize": 1}, "normalize=1: expected True or False"),
+    ("squared-sos", {"residuals": "own"}, "residuals='own': expected"),
+    (
+        "squared-sos",
+        {"residuals": "leave-one-out"},
+        r"residuals='leave-one-out' with the point model Ridge.*: expected",
+    ),
+    ("local", {"residuals": "leave-one-out"}, r"residuals='leave-one-out' with the point model Ridge.*: expected"),
+    ("squared-sos", {"cv": 1}, "cv=1: expected an int >= 2"),
+    ("split", {"estimator": "ridge"}, "estimator='ridge': expected"),
+    ("local", {"scale_estimator": Ridge}, "scale_estimator=.*: expected None or a regressor"),
+    ("local", {"min_scale": 0}, r"min_scale=0: expected a number in \(0, 1\]"),
+]
+
+
+@pytest.mark.parametrize(("name", "settings", "message"), BAD)
+def test_wrong_parameters_are_explained(name, settings, message):
+    with pytest.raises(ValueError, match=message):
+        fast(name, **settings).fit(X, Y)
+
+
+@pytest.mark.parametrize(("name", "module"), [("cqr-forest", "quantile_forest"), ("het-gp", "hetgpy")])
+def test_a_missing_package_names_the_extra(name, module, monkeypatch):
+    model = fast(name)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=r'pip install "sosbands\[baselines\]"'):
+        model.fit(X, Y)
+
+
+def test_verbose_lines(capsys):
+    fast("squared-sos", verbose=1, lengthscale="auto", cv=2).fit(X, Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "[SquaredSoS] point model Ridge fitted to 40 rows"
+    assert lines[-1] == "[SquaredSoS] calibrated on 40 rows"
+    assert all(line.startswith("[SquaredSoS] ") for line in lines)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_silent_by_default(name, capfd):
+    fast(name).fit(X, Y).predict_interval(X_NEW)
+    assert capfd.readouterr() == ("", "")
+
+
+# ---------------------------------------------------------------- tables
+
+
+def frame(n, seed=0, gaps=False):
+    pandas = pytest.importorskip("pandas", reason="data frames need pandas")
+    rng = np.random.default_rng(seed)
+    ward = rng.choice(["north", "south", "west"], n)
+    dose = rng.uniform(0, 2, n)
+    y = dose * (ward == "north") + (1 + (ward == "west")) * rng.standard_normal(n)
+    if gaps:
+        dose[::7] = np.nan
+    return pandas.DataFrame({"ward": ward, "dose": dose}), y
+
+
+def words_pipeline(model):
+    table = make_column_transformer((OneHotEncoder(), ["ward"]), (StandardScaler(), ["dose"]))
+    return make_pipeline(table, model)
+
+
+def test_split_takes_categories_through_a_pipeline():
+    table, y = frame(120)
+    model = SplitCP(words_pipeline(LinearRegression()), random_state=0).fit(table, y)
+    learn, held = model.learning_rows_, model.calibration_rows_
+    direct = words_pipeline(LinearRegression()).fit(table.iloc[learn], y[learn])
+    errors = np.sort(np.abs(y[held] - direct.predict(table.iloc[held])))
+    new, _ = frame(20, seed=1)
+    center, q = direct.predict(new), errors[int(np.ceil(0.9 * 61)) - 1]
+    np.testing.assert_allclose(model.predict_interval(new), np.column_stack([center - q, center + q]), rtol=1e-12)
+    assert model.feature_names_in_.tolist() == ["ward", "dose"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(new[["dose", "ward"]])
+    with pytest.warns(LearningRowsWarning, match="60 of the 60 rows"):
+        model.conformalize(table.iloc[learn], y[learn])
+    assert model.conformalize(*frame(50, seed=2)).n_learnt_calibration_rows_ == 0
+    assert "worst_set_coverage" not in model.evaluate(*frame(50, seed=3))  # no distances between words
+
+
+def test_the_default_scale_shares_the_transformers_of_a_pipeline():
+    table, y = frame(160)
+    model = LocallyWeightedCP(words_pipeline(Ridge()), random_state=0).fit(table, y)
+    assert [step for step, _ in model.scale_estimator_.steps] == ["columntransformer", "forest"]
+    new = frame(60, seed=1)[0].sort_values("ward")
+    widths = np.diff(model.predict_interval(new))[:, 0]
+    assert widths[new["ward"] == "west"].mean() > 1.3 * widths[new["ward"] != "west"].mean()  # truth: 2
+
+
+def test_the_default_scale_takes_gaps_and_categories():
+    table, y = frame(160, gaps=True)
+    table = table.astype({"ward": "category"})
+    point = HistGradientBoostingRegressor(max_iter=10)
+    model = LocallyWeightedCP(point, random_state=0).fit(table, y)
+    assert isinstance(model.scale_estimator_, HistGradientBoostingRegressor)
+    assert isinstance(LocallyWeightedCP(point).fit(X, Y).scale_estimator_, RandomForestRegressor)
+    widths = np.diff(model.predict_interval(table))[:, 0]
+    assert widths[table["ward"] == "west"].mean() > 1.3 * widths[table["ward"] != "west"].mean()  # truth: 2
+
+
+def test_squared_sos_takes_categories_with_a_preprocessor():
+    table, y = frame(60)
+    encoder = make_column_transformer((OneHotEncoder(), ["ward"]), (StandardScaler(), ["dose"]))
+    model = SquaredSoS(preprocessor=encoder, lengthscale="median", random_state=0, tol=1e-2).fit(table, y)
+    assert model.model_sees_points_
+    points = encoder.fit(table.iloc[model.learning_rows_]).transform(table)
+    np.testing.assert_allclose(model.predict(table), model.estimator_.predict(points), rtol=1e-12)
+    with pytest.raises(ValueError, match="pass a `preprocessor`"):
+        SquaredSoS().fit(table, y)
+
+
+def test_boosting_takes_gaps_and_categories():
+    table, y = frame(200, gaps=True)
+    table = table.astype({"ward": "category"})
+    model = GradientBoostingCQR(random_state=0, max_iter=30).fit(table, y)
+    direct = HistGradientBoostingRegressor(loss="quantile", quantile=0.5, max_iter=30)
+    direct.fit(table.iloc[model.learning_rows_], y[model.learning_rows_])
+    np.testing.assert_allclose(model.predict(table), direct.predict(table), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["cqr-forest", "rqr", "gp", "het-gp", "split", "squared-sos"])
+def test_gaps_and_words_are_rejected_where_the_model_has_no_way_with_them(name):
+    model = fast(name)
+    with_gap = X.copy()
+    with_gap[7, 1] = np.nan
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.fit(with_gap, Y)
+    table, y = frame(30)
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        model.fit(table, y)
+    model.fit(X, Y)
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.predict_interval(with_gap)
+
+
+def test_other_point_models():
+    def line(Z):
+        return 2 * Z[:, 0]
+
+    function = SplitCP(line, random_state=0).fit(X, Y)
+    frozen = SplitCP(FrozenEstimator(Ridge().fit(X_NEW, Y_NEW)), random_state=0).fit(X, Y)
+    assert np.array_equal(function.predict(X_NEW), 2 * X_NEW[:, 0])
+    assert np.array_equal(frozen.predict(X_NEW), Ridge().fit(X_NEW, Y_NEW).predict(X_NEW))
+    local = LocallyWeightedCP(line, random_state=0).fit(X, Y)
+    assert local.residual_rule_ == "in-sample"
+
+
+def test_sparse_tables_are_rejected():
+    with pytest.raises(TypeError, match="sparse data are not supported"):
+        SplitCP(Ridge()).fit(csr_array(X), Y)
+
+
+def test_tables_as_numbers():
+    table, _ = frame(6, gaps=True)
+    found = table_of_numbers(table)
+    assert found.shape == (6, 2)
+    assert np.isfinite(found).all()
+    words = table["ward"].to_numpy()
+    assert np.array_equal(found[:, 0][:, None] == found[:, 0], words[:, None] == words)
+    assert np.array_equal(found[1:, 1], table["dose"][1:])
+    assert (words[0], found[0, 0]) == ("west", 3402289634.0)  # the same in every process
+    assert np.array_equal(table_of_numbers(np.array([[1, "a"], [1, "b"]], dtype=object))[:, 0], [1, 1])
+    assert table_of_numbers(np.array([[1, "a"], [2, "a"]], dtype=object))[0, 0] == 1.0
+
+
+def test_polars_frames():
+    polars = pytest.importorskip("polars", reason="polars frames need polars")
+    table = polars.DataFrame(X, schema=["a", "b"])
+    model = fast("split").fit(table, Y)
+    assert np.allclose(model.predict_interval(polars.DataFrame(X_NEW, schema=["a", "b"])), plain_split())
+
+
+def plain_split():
+    return fast("split").fit(X, Y).predict_interval(X_NEW)
+
+
+def test_importing_the_baselines_is_light():
+    code = "import sys, sosbands.baselines; print(sorted({'hetgpy', 'quantile_forest', 'skops'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_baseline_must_say_how_it_learns():
+    model = Baseline()
+    model.confidence_level, model.calibration, model.calibration_size = 0.9, "symmetric", 0.5
+    model.random_state, model.verbose = 0, 0
+    with pytest.raises(NotImplementedError):
+        model.fit(X, Y)

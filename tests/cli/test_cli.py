@@ -1,0 +1,440 @@
+"""The commands do what the library does, with CSV and Parquet files of every kind of column."""
+
+import importlib.util
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("pyarrow")
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import sosbands as library
+from cli_runs import FAST, FIXED, done, mixed_table, number_table, sosbands
+from sosbands import SoSBandRegressor
+
+pytestmark = pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
+SETTINGS = {"lengthscale": "median", "symmetry_penalty": 10.0}
+WRITTEN = ["prediction", "lower", "upper", "support"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables of numbers and of mixed columns, and a model of each."""
+    path = tmp_path_factory.mktemp("cli")
+    for name, table in (("numbers", number_table()), ("mixed", mixed_table())):
+        table.to_csv(path / f"{name}.csv", index=False)
+        table.to_parquet(path / f"{name}.parquet")
+        done("fit", path / f"{name}.csv", "--target", "y", "-o", path / f"{name}.model", *FAST)
+    number_table(50, seed=1).to_csv(path / "numbers-new.csv", index=False)
+    mixed_table(50, seed=1).to_csv(path / "mixed-new.csv", index=False)
+    mixed_table(50, seed=1).to_parquet(path / "mixed-new.parquet")
+    return path
+
+
+def predicted(folder, tmp_path, model, data, *words, output="out.csv"):
+    done("predict", folder / model, folder / data, "-o", tmp_path / output, *words)
+    read = pd.read_csv if output.endswith(".csv") else pd.read_parquet
+    return read(tmp_path / output)
+
+
+def test_predict_writes_what_the_library_predicts(folder, tmp_path):
+    X, y = number_table()[["a", "b"]], number_table()["y"]
+    # gaps are filled before standardising, which changes nothing without gaps
+    model = SoSBandRegressor(
+        make_pipeline(StandardScaler(), RidgeCV(alphas=[10.0**k for k in range(-3, 4)])), random_state=0, **SETTINGS
+    ).fit(X, y)
+    new = number_table(50, seed=1)[["a", "b"]]
+    found = predicted(folder, tmp_path, "numbers.model", "numbers-new.csv")
+    assert list(found.columns) == WRITTEN
+    np.testing.assert_allclose(found[["lower", "upper"]], model.predict_interval(new), rtol=1e-5)
+    np.testing.assert_allclose(found["prediction"], model.predict(new), rtol=1e-9)
+    np.testing.assert_allclose(found["support"], model.support(new), rtol=1e-9)
+
+
+def test_a_saved_model_gives_the_same_bits_in_python(folder, tmp_path):
+    model = library.load(folder / "mixed.model")
+    new = mixed_table(50, seed=1)
+    frame = new.assign(
+        ward=new.ward.fillna("").astype(object),
+        flag=new.flag.map({True: "true", False: "false"}).astype(object),
+        day=(new.day - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1),
+    )[["x", "z", "ward", "flag", "day"]]
+    found = predicted(folder, tmp_path, "mixed.model", "mixed-new.parquet", output="out.parquet")
+    assert np.array_equal(found[["lower", "upper"]], model.predict_interval(frame))
+    assert np.array_equal(found["prediction"], model.predict(frame))
+    assert np.array_equal(found["support"], model.support(frame))
+    assert model.columns_["kinds"] == {
+        "x": "number",
+        "z": "number",
+        "ward": "category",
+        "flag": "boolean",
+        "day": "date",
+    }
+
+
+def test_the_confidence_level_changes_the_ends_and_nothing_else(folder, tmp_path):
+    wide = predicted(folder, tmp_path, "numbers.model", "numbers-new.csv", "--confidence-level", "0.9")
+    narrow = predicted(folder, tmp_path, "numbers.model", "numbers-new.csv", "--confidence-level", "0.5")
+    default = predicted(folder, tmp_path, "numbers.model", "numbers-new.csv")
+    assert wide.equals(default)
+    assert (wide.lower < narrow.lower).all()
+    assert (narrow.upper < wide.upper).all()
+    assert wide[["prediction", "support"]].equals(narrow[["prediction", "support"]])
+
+
+@pytest.mark.parametrize("source", ["mixed-new.csv", "mixed-new.parquet"])
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+def test_csv_and_parquet_say_the_same(folder, tmp_path, source, output):
+    done("fit", folder / "mixed.parquet", "--target", "y", "-o", tmp_path / "parquet.model", *FAST)
+    expected = predicted(folder, tmp_path, "mixed.model", "mixed-new.csv", output="expected.csv")
+    for model in (folder / "mixed.model", tmp_path / "parquet.model"):
+        found = predicted(folder, tmp_path, model, source, output=output)
+        pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+def test_long_files_give_the_bits_of_one_call_in_python(folder, tmp_path):
+    table = number_table(20_000, seed=2)[["a", "b"]]
+    table.to_csv(tmp_path / "long.csv", index=False)
+    table.to_parquet(tmp_path / "long.parquet", row_group_size=3000)
+    model = library.load(folder / "numbers.model")
+    ends = model.predict_interval(table)
+    for source in ("long.csv", "long.parquet"):
+        found = predicted(folder, tmp_path, "numbers.model", tmp_path / source, output="out.parquet")
+        assert np.array_equal(found[["lower", "upper"]], ends)
+        assert np.array_equal(found["prediction"], model.predict(table))
+
+
+def test_columns_are_found_by_name_in_any_order(folder, tmp_path):
+    table = pd.read_csv(folder / "mixed-new.csv", dtype=str)
+    table[table.columns[::-1]].assign(more="1").to_csv(tmp_path / "other.csv", index=False)
+    expected = predicted(folder, tmp_path, "mixed.model", "mixed-new.csv")
+    result = sosbands("predict", folder / "mixed.model", tmp_path / "other.csv", "-o", tmp_path / "found.csv")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "found.csv"), expected, check_exact=True)
+    assert "that the model does not use: 'more'\n" in result.stderr
+    assert "'y'" not in result.stderr  # the target is no surprise
+
+
+def test_input_columns_are_kept_as_they_were_written(tmp_path, folder):
+    (tmp_path / "new.csv").write_text('b,note,a\n1.50,"x, ""y""",+2\n-0,NA,1e-1\n')
+    found = predicted(folder, tmp_path, "numbers.model", tmp_path / "new.csv", "--keep-columns")
+    assert list(found.columns) == ["b", "note", "a", *WRITTEN]
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines[1].startswith('1.50,"x, ""y""",+2,')
+    assert lines[2].startswith("-0,NA,1e-1,")
+
+
+def test_gaps_and_unknown_texts_are_filled_in_and_mentioned(folder, tmp_path):
+    table = mixed_table(50, seed=1)
+    table.loc[[0, 1], "x"] = np.nan
+    table.loc[2, "ward"] = "west"
+    table.to_csv(tmp_path / "gaps.csv", index=False)
+    result = sosbands("predict", folder / "mixed.model", tmp_path / "gaps.csv", "-o", tmp_path / "out.csv")
+    assert "filled with the median of the learning rows: 2 in 'x', 2 in 'z'" in result.stderr
+    assert "count as none of the known ones: 'west', '(missing)', in 2 rows\n" in result.stderr
+    model = library.load(folder / "mixed.model")
+    learning = pd.read_csv(folder / "mixed.csv").iloc[model.learning_rows_]
+    table.loc[[0, 1], "x"] = learning.x.median()
+    table.to_csv(tmp_path / "filled.csv", index=False)
+    filled = predicted(folder, tmp_path, "mixed.model", tmp_path / "filled.csv", output="filled-out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")
+    np.testing.assert_allclose(found.iloc[:2], filled.iloc[:2], rtol=1e-12)
+
+
+def test_fit_says_what_was_learnt(folder, tmp_path):
+    printed = done("fit", folder / "mixed.csv", "--target", "y", "-o", tmp_path / "m.model", *FAST)
+    words = " ".join(printed.split())
+    assert words.startswith("Learnt 'y' from 5 columns: 2 numbers, 1 category, 1 boolean, 1 date, in ")
+    assert "Bands around RidgeCV, learnt from 60 learning rows and 5 features, by out-of-fold residuals" in words
+    assert "Set: lengthscale" in words
+    assert "Calibrated on 60 rows: at least 90% of new rows fall into their interval" in words
+    assert printed.endswith(f"Next:\n  sosbands predict {tmp_path / 'm.model'} NEW.csv -o OUT.csv\n")
+    assert max(map(len, printed.splitlines()[:-2])) <= 100
+
+
+def test_fit_tunes_itself_unless_told_otherwise(folder, tmp_path):
+    printed = done("fit", folder / "numbers.csv", "--target", "y", "-o", tmp_path / "m.model", "--json")
+    found = json.loads(printed)
+    model = library.load(tmp_path / "m.model")
+    assert model.tuning_ is not None
+    assert found["point_model"] == "GaussianProcess"
+    assert model.tuning_.sentence in found["summary"]
+    assert found["lengthscale"] == ("inf" if np.isinf(model.lengthscale_) else model.lengthscale_)
+
+
+def test_options_of_fit_reach_the_estimator(folder, tmp_path):
+    words = ("--confidence-level", "0.8", "--calibration", "asymmetric", "--calibration-size", "30", "--seed", "3")
+    path = tmp_path / "m.model"
+    fixed = ("--model", "linear", "--lengthscale", "1.5", "--symmetry-penalty", "inf")
+    found = json.loads(done("fit", folder / "numbers.csv", "--target", "y", "-o", path, *words, *fixed, "--json"))
+    model = library.load(path)
+    given = model.get_params(deep=False)
+    assert given["confidence_level"] == found["confidence_level"] == 0.8
+    assert given["calibration"] == found["calibration"] == "asymmetric"
+    assert given["calibration_size"] == found["n_calibration"] == 30
+    assert given["random_state"] == 3
+    assert found["lengthscale"] == model.lengthscale_ == 1.5
+    assert found["symmetry_penalty"] == "inf"
+    assert model.symmetry_penalty_ == np.inf
+    assert tuple(found["quantile"]) == model.quantile()
+    assert found["n_learning"] == 50
+
+
+def test_columns_can_be_left_out_and_declared_categories(tmp_path):
+    table = mixed_table().assign(code=np.arange(120) % 3 + 1)
+    table.to_parquet(tmp_path / "codes.parquet")
+    words = ("--drop", "day", "--drop", "ward", "--category", "code")
+    done("fit", tmp_path / "codes.parquet", "--target", "y", "-o", tmp_path / "m.model", *words, *FAST)
+    record = library.load(tmp_path / "m.model").columns_
+    assert record["kinds"] == {"x": "number", "z": "number", "flag": "boolean", "code": "category"}
+    assert record["levels"] == {"flag": ["false", "true"], "code": ["1", "2", "3"]}
+    table.assign(code=table.code.astype(float)).to_csv(tmp_path / "codes.csv", index=False)  # 1.0, 2.0, ...
+    result = sosbands("predict", tmp_path / "m.model", tmp_path / "codes.csv", "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "needed", "rule"),
+    [
+        ("gp", None, "leave-one-out"),
+        ("forest", "forest", "out-of-fold"),
+        ("boosting", "boosting", "out-of-fold"),
+        ("spline", None, "in-sample"),
+    ],
+)
+def test_every_model_can_be_fitted_saved_and_used(folder, tmp_path, model, needed, rule):
+    path, drop = tmp_path / "m.model", ("--drop", "b") if model == "spline" else ()
+    words = ("--target", "y", "-o", path, "--model", model, *drop, *FIXED)
+    printed = done("fit", folder / "numbers.csv", *words)
+    assert f"{rule} residuals" in " ".join(printed.split())
+    assert printed.splitlines()[-1].endswith(f"--trust {needed}" if needed else "OUT.csv")
+    found = predicted(folder, tmp_path, path, "numbers-new.csv", *(("--trust", needed) if needed else ()))
+    truth = number_table(50, seed=1)["y"]
+    assert 0.7 <= np.mean((found.lower <= truth) & (truth <= found.upper)) <= 1
+    if needed:
+        refused = sosbands("predict", path, folder / "numbers-new.csv", "-o", tmp_path / "no.csv")
+        assert refused.exit_code == 1
+        assert f"add --trust {needed}\n" in refused.stderr
+
+
+def test_models_from_python_work_if_they_know_their_columns(tmp_path, folder):
+    table = number_table()
+    model = SoSBandRegressor(RidgeCV(), random_state=0, **SETTINGS)
+    model.fit(table[["a", "b"]], table.y).save(tmp_path / "python.model")
+    found = predicted(folder, tmp_path, tmp_path / "python.model", "numbers-new.csv")
+    new = number_table(50, seed=1)[["a", "b"]]
+    np.testing.assert_allclose(found[["lower", "upper"]], model.predict_interval(new), rtol=1e-12)
+    nameless = model.fit(table[["a", "b"]].to_numpy(), table.y)
+    nameless.save(tmp_path / "nameless.model")
+    result = sosbands("predict", tmp_path / "nameless.model", folder / "numbers-new.csv", "-o", tmp_path / "no.csv")
+    assert result.exit_code == 1
+    assert "does not say which columns it needs" in result.stderr
+
+
+def test_rows_far_from_the_data_are_counted(tmp_path, folder):
+    (tmp_path / "far.csv").write_text("a,b\n0,0\n1e3,0\n0,1e3\n")
+    result = sosbands("predict", folder / "numbers.model", tmp_path / "far.csv", "-o", tmp_path / "out.csv")
+    assert "note: 2 of 3 rows are far from the learning rows (support below 0.5)" in result.stderr
+    assert (pd.read_csv(tmp_path / "out.csv").support < 0.5).tolist() == [False, True, True]
+
+
+def test_too_few_calibration_rows_give_infinite_ends_and_a_note(folder, tmp_path):
+    words = ("--confidence-level", "0.99")
+    result = sosbands(
+        "predict", folder / "numbers.model", folder / "numbers-new.csv", "-o", tmp_path / "out.csv", *words
+    )
+    assert result.exit_code == 0
+    assert re.search(r"note: .* 99 calibration points, given: 40", result.stderr)
+    assert np.isinf(pd.read_csv(tmp_path / "out.csv")[["lower", "upper"]]).all(axis=None)
+
+
+def test_fit_mentions_that_calibration_rows_are_too_few(folder, tmp_path):
+    words = ("--target", "y", "-o", tmp_path / "m.model", "--calibration-size", "5", *FAST)
+    result = sosbands("fit", folder / "numbers.csv", *words)
+    assert result.exit_code == 0
+    assert "note: confidence level 0.9 needs at least 9 calibration points, given: 5" in result.stderr
+    assert "That takes 9 rows: with 5 the intervals are infinite." in " ".join(result.stdout.split())
+    found = json.loads(done("fit", folder / "numbers.csv", *words, "--json"))
+    assert found["quantile"] == "inf"
+
+
+def test_a_file_without_rows_gives_a_file_without_rows(folder, tmp_path):
+    (tmp_path / "none.csv").write_text("a,b\n")
+    result = sosbands("predict", folder / "numbers.model", tmp_path / "none.csv", "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0
+    assert (tmp_path / "out.csv").read_text() == "prediction,lower,upper,support\n"
+    assert "has no rows" in result.stderr
+
+
+def test_evaluate_shows_what_the_library_measures(folder):
+    words = ("evaluate", folder / "numbers.model", folder / "numbers-new.csv", "--confidence-level", "0.8")
+    model = library.load(folder / "numbers.model")
+    new = number_table(50, seed=1)
+    row = model.evaluate(new[["a", "b"]], new.y, 0.8)
+    found = json.loads(done(*words, "--json"))
+    assert found.pop("confidence_level") == 0.8
+    found.pop("notes")
+    assert found.keys() == row.keys()
+    assert found == pytest.approx(row, rel=1e-9)
+    printed = done(*words)
+    assert printed.startswith("80 % intervals of ")
+    shown = re.search(r"^coverage +(\S+)  share of rows inside their interval; 80 % is promised", printed, re.MULTILINE)
+    assert float(shown.group(1)) == pytest.approx(row["coverage"], rel=1e-3)
+    for name in row:
+        assert re.search(rf"^{name} +\S+  \w+", printed, re.MULTILINE), f"{name} has no meaning"
+
+
+def test_evaluate_doubts_a_coverage_that_chance_would_not_give(folder, tmp_path):
+    table = number_table(50, seed=1)
+    table.assign(y=table.y + 30).to_csv(tmp_path / "shifted.csv", index=False)
+    shifted = sosbands("evaluate", folder / "numbers.model", tmp_path / "shifted.csv")
+    assert "are these rows of another kind?" in shifted.stderr
+    assert "another kind" not in sosbands("evaluate", folder / "numbers.model", folder / "numbers-new.csv").stderr
+
+
+def test_evaluate_takes_another_target(folder, tmp_path):
+    number_table(50, seed=1).rename(columns={"y": "truth"}).to_csv(tmp_path / "truth.csv", index=False)
+    expected = json.loads(done("evaluate", folder / "numbers.model", folder / "numbers-new.csv", "--json"))
+    words = ("evaluate", folder / "numbers.model", tmp_path / "truth.csv", "--json", "--target", "truth")
+    found = json.loads(done(*words))
+    assert {**found, "notes": []} == {**expected, "notes": []}
+
+
+def test_compare_runs_the_methods_and_continues_from_its_store(folder, tmp_path):
+    words = ("compare", folder / "mixed.csv", "--target", "y", *FAST, "--store", tmp_path / "runs.jsonl", "--json")
+    first = json.loads(done(*words, "--methods", "sos,split", "--repetitions", "2"))
+    assert [row["method"] for row in first["table"]] == ["sos", "split"]
+    assert (first["n_learning"], first["n_calibration"], first["n_test"]) == (48, 48, 24)
+    assert [row["n_failed"] for row in first["table"]] == [0, 0]
+    (difference,) = first["differences"]
+    means = {row["method"]: row["interval_score_mean"] for row in first["table"]}
+    assert difference["difference"] == pytest.approx(means["split"] - means["sos"])
+    more = json.loads(done(*words, "--methods", "sos,split", "--repetitions", "3", "-o", tmp_path / "table.csv"))
+    assert len(more["rows"]) == 6
+    assert more["rows"][:4] == first["rows"]  # read, not computed: even the seconds are the same
+    table = pd.read_csv(tmp_path / "table.csv")
+    assert table.method.tolist() == ["sos", "split"]
+    assert table.coverage_mean.tolist() == pytest.approx([row["coverage_mean"] for row in more["table"]])
+
+
+def test_compare_in_words(folder):
+    words = ("--methods", "split,cqr-forest", "--repetitions", "2", "--rows", "60", "--model", "linear")
+    printed = done("compare", folder / "numbers.csv", "--target", "y", *words)
+    assert printed.startswith("2 methods, 2 repetitions at level 0.9\nrows: 24 to learn, 24 to calibrate, 12 to test")
+    assert re.search(r"^cqr-forest +split +interval_score", printed, re.MULTILINE)
+
+
+def test_compare_names_the_runs_that_failed(folder):
+    words = ("--methods", "sos", "--repetitions", "1", "--model", "spline", *FIXED)
+    result = sosbands("compare", folder / "numbers.csv", "--target", "y", *words)
+    assert result.exit_code == 1
+    assert "--model spline needs one column of numbers, there are 2: 'a', 'b'" in result.stderr
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("sosbands.report"), reason="the page is not part of this version")
+def test_explore_writes_the_page(folder, tmp_path):
+    words = ("--target", "y", "-o", tmp_path / "page.html", *FAST)
+    printed = done("explore", folder / "mixed.csv", *words)
+    assert printed == f"Page written to {tmp_path / 'page.html'}\n"
+    page = (tmp_path / "page.html").read_text()
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert "ward_north" in page
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_bench_measures_both_at_the_same_gap():
+    found = json.loads(done("bench", "--rows", "60", "--repeats", "1", "--json"))
+    assert found["rows"] == 60
+    assert [row["symmetry penalty"] for row in found["results"]] == [0.0, 1.0, 100.0]
+    for row in found["results"]:
+        assert 0 <= row["gap"] <= 1e-4
+        assert 0 <= row["recipe gap"] <= 1e-4
+        assert row["ratio"] == pytest.approx(row["recipe seconds"] / row["seconds"])
+    printed = done("bench", "--rows", "30", "--repeats", "1")
+    assert "ratio: seconds of the recipe over ours" in printed
+
+
+def test_json_is_the_only_output(folder, tmp_path):
+    model, new = folder / "mixed.model", folder / "mixed-new.csv"
+    for words in (
+        ("fit", folder / "mixed.csv", "--target", "y", "-o", tmp_path / "m.model", *FAST),
+        ("predict", model, new, "-o", tmp_path / "out.csv"),
+        ("evaluate", model, new),
+    ):
+        result = sosbands(*words, "--json")
+        assert result.stderr == ""
+        assert any("filled with the median" in note for note in json.loads(result.stdout)["notes"])
+        assert "filled with the median" in sosbands(*words).stderr
+
+
+@pytest.mark.parametrize("command", ["demo", "fit", "predict", "evaluate", "compare", "explore", "bench", "reproduce"])
+def test_every_help_has_an_example_of_itself(command):
+    printed = done(command, "--help")
+    assert re.search(rf"Example:\n +sosbands {command} ", printed)
+    words = re.search(rf"sosbands {command} (.*)", printed).group(1).split()
+    options = [word for word in words if word.startswith("-")]
+    described = printed[printed.index("Options:") :]
+    assert all(option in described for option in options)
+    assert command in done("--help")
+
+
+def commands_in_the_docs():
+    text = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```\n(.*?)```", text, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("sosbands ")]
+    assert len(lines) >= 10
+    return lines
+
+
+@pytest.mark.parametrize("line", commands_in_the_docs())
+def test_commands_in_the_docs_can_be_typed(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where none of the files exist: the command line is understood, then a file is missing
+    words = line.split()[1:]
+    if words[0] in ("demo", "bench", "reproduce"):
+        assert all(word in done(words[0], "--help") for word in words if word.startswith("-"))
+        return
+    result = sosbands(*words)
+    assert result.exit_code == 1
+    assert "no such file" in result.stderr
+
+
+def test_demo_says_draws_and_explores(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+
+    def write_page(X, y, path, **settings):  # the real one is tested by explore
+        assert X.shape == (442, 10)
+        assert len(y) == 442
+        assert settings["target_name"] == "progression"
+        Path(path).write_text("page")
+
+    monkeypatch.setattr("sosbands.cli.demo.page_writer", lambda: write_page)
+    printed = done("demo", "-o", tmp_path / "new" / "folder")
+    assert printed.startswith("Progression of diabetes in 442 patients, from 10 measurements.\n")
+    coverage, width = re.search(r"kept apart: (\S+)% inside .* mean width (\S+)\.", " ".join(printed.split())).groups()
+    assert 80 <= float(coverage) <= 98
+    assert 150 <= float(width) <= 250  # the target reaches from 25 to 346
+    assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == ["bands.png", "page.html"]
+    assert (tmp_path / "new" / "folder" / "bands.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_goes_without_a_page_where_it_cannot_be_made(tmp_path, monkeypatch):
+    def missing():
+        raise ImportError("no such module")
+
+    monkeypatch.setattr("sosbands.cli.demo.page_writer", missing)
+    monkeypatch.setattr("sosbands.cli.demo.SoSBandRegressor", partial(SoSBandRegressor, **SETTINGS))
+    result = sosbands("demo", "-o", tmp_path)
+    assert result.exit_code == 0
+    assert "note: no page: no such module" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["bands.png"]
+
+
+def test_version():
+    assert done("--version") == f"{library.__version__}\n"

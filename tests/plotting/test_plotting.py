@@ -1,0 +1,224 @@
+"""What all pictures share: matplotlib loaded late, nothing global touched, no warnings, legends that can be read."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+from matplotlib import pyplot
+
+from sosbands import SoSBandRegressor, plotting
+from sosbands.datasets import synthetic_case
+
+ROOT = Path(__file__).parents[2]
+FIXED = {"lengthscale": "median", "symmetry_penalty": 10.0, "random_state": 0}
+
+
+class Tent:
+    """A stand-in: prediction twice the first feature, intervals that reach `level` below and `3 level` above it."""
+
+    confidence_level = 0.8
+
+    def predict(self, X):
+        return 2.0 * np.asarray(X, dtype=float)[:, 0]
+
+    def predict_interval(self, X, confidence_level=None, *, lower_share=0.5):
+        level = np.asarray(self.confidence_level if confidence_level is None else confidence_level)
+        ends = np.array([-2 * lower_share, 3.0])[:, None] * np.atleast_1d(level) + self.predict(X)[:, None, None]
+        return ends if level.ndim else ends[:, :, 0]
+
+
+class SupportedTent(Tent):
+    """The stand-in with support for |x| <= 1 only."""
+
+    def support(self, X):
+        return (np.abs(np.asarray(X)[:, 0]) <= 1).astype(float)
+
+
+def penalty_report(**changes):
+    """A tuning report of three penalties times three lengthscales whose criterion is log10(lengthscale) + place."""
+    places = {0.0: 0, 10.0: 1, np.inf: 2}
+    rows = [
+        {"lengthscale": ell, "symmetry_penalty": penalty, "criterion": np.log10(ell) + place, "uncertified": 0}
+        for ell in (0.1, 1.0, 10.0)
+        for penalty, place in places.items()
+    ]
+    settings = {
+        "evaluations": tuple(rows),
+        "criterion": "hsic",
+        "independence": None,
+        "symmetry": None,
+        "replicates": None,
+        "lengthscale": 10.0,
+        "symmetry_penalty": np.inf,
+        "homoscedastic": False,
+        "sentence": "Best by hsic: symmetric bands.",
+        "interrupted": False,
+        "seconds": 1.0,
+    }
+    return SimpleNamespace(**{**settings, **changes})
+
+
+def comparison_rows():
+    return [
+        {"method": method, "repetition": k, "coverage": 0.88 + 0.01 * k + shift, "confidence_level": 0.9}
+        for k in range(5)
+        for method, shift in (("ours", 0.0), ("theirs", -0.02))
+    ]
+
+
+def labels(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def labelled(ax, start):
+    """The artist whose label begins like this."""
+    handles, names = ax.get_legend_handles_labels()
+    (found,) = (handle for handle, name in zip(handles, names, strict=True) if name.startswith(start))
+    return found
+
+
+def offsets(ax, start):
+    return np.asarray(labelled(ax, start).get_offsets())
+
+
+def render(ax):
+    """Draw the whole figure, so that anything wrong with it is raised."""
+    figure = np.atleast_1d(ax)[0].figure
+    figure.canvas.draw()
+    return figure
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="session")
+def learnt():
+    """A model with one feature, and the rows given to it."""
+    X, y = synthetic_case(5).sample(80, random_state=0)
+    return SoSBandRegressor(**FIXED).fit(X, y), X, y
+
+
+X_TENT = np.linspace(-2, 2, 60)[:, None]
+Y_TENT = 2 * X_TENT[:, 0] + np.sin(37 * X_TENT[:, 0])
+PICTURES = {
+    "bands": lambda ax, legend: plotting.plot_bands(SupportedTent(), X_TENT, Y_TENT, ax=ax, legend=legend),
+    "widths": lambda ax, legend: plotting.plot_widths(SupportedTent(), X_TENT, ax, legend=legend),
+    "calibration": lambda ax, legend: plotting.plot_calibration(Tent(), X_TENT, Y_TENT, ax, legend=legend),
+    "local": lambda ax, legend: plotting.plot_local_coverage(Tent(), X_TENT, Y_TENT, ax=ax, legend=legend),
+    "tuning": lambda ax, legend: plotting.plot_tuning(penalty_report(), ax, legend=legend),
+    "replicates": lambda ax, legend: plotting.plot_replicates(
+        penalty_report(replicates=np.arange(12.0).reshape(3, 4)), ax, legend=legend
+    ),
+}
+picture = pytest.mark.parametrize("draw", PICTURES.values(), ids=PICTURES)
+
+
+@picture
+def test_axes_come_back_and_nothing_global_changes(draw):
+    before = dict(mpl.rcParams)
+    figure, ax = pyplot.subplots()
+    assert draw(ax, True) is ax
+    assert len(pyplot.get_fignums()) == 1
+    assert draw(None, True).figure is not figure
+    assert len(pyplot.get_fignums()) == 2
+    assert dict(mpl.rcParams) == before
+
+
+@picture
+def test_figures_are_saved_without_warnings(draw, tmp_path):
+    for layout in (None, "tight"):
+        figure, ax = pyplot.subplots(layout=layout)
+        draw(ax, True)
+        figure.savefig(tmp_path / "picture.png")
+        assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def assert_legend_is_beside_the_data(ax):
+    """The legend lies inside of the figure, outside of the axes and below the axis label."""
+    figure = render(ax)
+    renderer = figure.canvas.get_renderer()
+    legend = ax.get_legend().get_window_extent(renderer)
+    assert figure.bbox.x0 <= legend.x0 < legend.x1 <= figure.bbox.x1
+    assert figure.bbox.y0 <= legend.y0
+    assert legend.y1 <= ax.xaxis.label.get_window_extent(renderer).y0
+
+
+@picture
+def test_legends_cover_nothing(draw):
+    assert_legend_is_beside_the_data(draw(None, True))
+    _, ax = pyplot.subplots()  # without a layout engine
+    assert_legend_is_beside_the_data(draw(ax, True))
+
+
+def test_the_check_of_legends_rejects_one_inside():
+    ax = PICTURES["widths"](None, True)
+    ax.legend(loc="upper left")
+    with pytest.raises(AssertionError):
+        assert_legend_is_beside_the_data(ax)
+
+
+@picture
+def test_legends_can_be_left_out_and_then_the_layout_is_left_alone(draw):
+    figure, ax = pyplot.subplots()
+    assert draw(ax, False).get_legend() is None
+    assert figure.get_layout_engine() is None
+
+
+def test_pictures_go_into_subfigures():
+    figure = pyplot.figure(layout="constrained")
+    left, right = figure.subfigures(1, 2)
+    for part, draw in ((left, PICTURES["bands"]), (right, PICTURES["tuning"])):
+        draw(part.subplots(), True)
+    figure.canvas.draw()
+
+
+def test_importing_the_room_does_not_load_matplotlib():
+    script = "import sys, sosbands.plotting; print([m for m in ('matplotlib', 'plotly') if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.delattr("matplotlib.pyplot", raising=False)
+    with pytest.raises(ImportError, match=re.escape('pip install "sosbands[plot]"')):
+        plotting.plot_widths(Tent(), X_TENT)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: plotting.plot_bands(Tent(), X_TENT, Y_TENT, n_points=1),
+        lambda: plotting.plot_bands(Tent(), X_TENT, Y_TENT, feature="prediction", max_intervals=0),
+        lambda: plotting.plot_local_coverage(Tent(), X_TENT, Y_TENT, n_bins=0),
+        lambda: plotting.plot_calibration(Tent(), X_TENT, Y_TENT, levels=[0.5, 1.0]),
+        lambda: plotting.plot_active_rows(Tent(), X_TENT, Y_TENT),
+        lambda: plotting.plot_replicates(penalty_report()),
+        lambda: plotting.plot_comparison(comparison_rows(), "width"),
+    ],
+)
+def test_bad_input_leaves_no_empty_figure(call):
+    with pytest.raises(ValueError, match="expected|does not know"):
+        call()
+    assert pyplot.get_fignums() == []
+
+
+def test_the_code_of_the_page_runs():
+    text = (ROOT / "docs" / "plotting.md").read_text(encoding="utf-8")
+    names = {"report": penalty_report(replicates=np.ones((3, 4)))}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        exec(compile(block, "docs/plotting.md", "exec"), names)
+    for name in plotting.__all__:
+        assert f"{name}(" in text, f"{name} is not on the page"
+    for number in pyplot.get_fignums():
+        pyplot.figure(number).canvas.draw()

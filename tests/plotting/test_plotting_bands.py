@@ -1,0 +1,351 @@
+"""Pictures of bands: what is drawn are the values of the model, in the right places."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from test_plotting import FIXED, SupportedTent, Tent, labelled, labels, offsets, render
+from test_plotting import _close_figures as _close_figures
+from test_plotting import learnt as learnt
+
+from sosbands import SoSBandRegressor
+from sosbands.exceptions import TooFewCalibrationPointsWarning
+from sosbands.plotting import plot_active_rows, plot_bands, plot_widths
+from sosbands.plotting.rows import curve_rows
+
+X3 = np.random.default_rng(0).normal(size=(40, 3))
+
+
+def vertices(ax, start):
+    """Corners of a filled area, or ends of the bars, shape (k, 2)."""
+    return np.vstack([path.vertices for path in labelled(ax, start).get_paths()])
+
+
+def lines(ax):
+    return [line.get_xydata() for line in ax.get_lines() if len(line.get_xdata())]
+
+
+def test_the_curve_of_one_feature():
+    X = np.array([[0.0], [1.0], [3.0]])
+    ax = plot_bands(Tent(), X, confidence_level=0.5, n_points=5, x_range=(-1, 3))
+    grid = np.array([-1.0, 0.0, 1.0, 2.0, 3.0])
+    center, lower, upper = lines(ax)
+    np.testing.assert_allclose(center, np.column_stack([grid, 2 * grid]))
+    np.testing.assert_allclose(lower, np.column_stack([grid, 2 * grid - 0.5]))
+    np.testing.assert_allclose(upper, np.column_stack([grid, 2 * grid + 1.5]))
+    below, above = vertices(ax, "50 % interval, below"), vertices(ax, "50 % interval, above")
+    assert {tuple(point) for point in below} == {(x, 2 * x + shift) for x in grid for shift in (-0.5, 0.0)}
+    assert {tuple(point) for point in above} == {(x, 2 * x + shift) for x in grid for shift in (0.0, 1.5)}
+    assert ax.get_xlim() == (-1, 3)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "y")
+
+
+def test_the_level_of_the_model_and_the_range_of_the_data_are_the_defaults():
+    ax = plot_bands(Tent(), [[0.0], [10.0]], n_points=3)
+    assert labels(ax) == ["prediction", "80 % interval, below", "80 % interval, above"]
+    np.testing.assert_allclose(lines(ax)[1], [[-0.4, -1.6], [5, 9.2], [10.4, 20.0]])
+
+
+def test_parts_meet_inside_of_an_interval_without_its_prediction():
+    class Above(Tent):
+        def predict_interval(self, X, confidence_level=None):
+            return self.predict(X)[:, None] + np.array([1.0, 2.0]) + 0 * confidence_level
+
+    ax = plot_bands(Above(), [[0.0], [1.0]], n_points=2, x_range=(0, 1))
+    assert vertices(ax, "80 % interval, below")[:, 1].min() == 1.0  # nothing is filled down to the prediction
+    np.testing.assert_allclose(np.ptp(vertices(ax, "80 % interval, above")[:, 1]), 3.0)  # from 1 to 2 + 2
+
+
+def test_observations_outside_are_crosses():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    y = 2 * X[:, 0] + np.array([-0.81, -0.79, 2.39, 2.41])  # ends: -0.8 and 2.4
+    ax = plot_bands(Tent(), X, y)
+    np.testing.assert_allclose(offsets(ax, "observations"), np.column_stack([X[1:3, 0], y[1:3]]))
+    np.testing.assert_allclose(offsets(ax, "outside of their intervals (2 of 4)"), [[0, -0.81], [3, 8.41]])
+
+
+def test_places_off_the_data_are_grey():
+    ax = plot_bands(SupportedTent(), [[0.0], [1.0]], n_points=7, x_range=(-3, 3))
+    spans = [patch.get_extents().transformed(ax.transData.inverted()).intervalx for patch in ax.patches]
+    np.testing.assert_allclose(spans, [[-3.5, -1.5], [1.5, 3.5]])  # half a step beyond -3, -2 and 2, 3
+    assert labels(ax).count("off the data") == 1
+    assert len(plot_bands(SupportedTent(), [[0.0], [0.9]], x_range=(-1, 1)).patches) == 0
+    assert len(plot_bands(Tent(), [[0.0], [0.9]], x_range=(-9, 9)).patches) == 0
+
+
+def test_other_features_are_held_at_their_medians():
+    seen = []
+
+    class Spy(Tent):
+        def predict(self, X):
+            seen.append(np.array(X))
+            return super().predict(X)
+
+    ax = plot_bands(Spy(), X3, X3[:, 0], feature=1, n_points=4, x_range=(0, 3))
+    medians = np.median(X3, axis=0)
+    expected = [[medians[0], x, medians[2]] for x in (0.0, 1.0, 2.0, 3.0)]
+    assert any(rows.shape == (4, 3) and np.allclose(rows, expected) for rows in seen)
+    np.testing.assert_allclose(lines(ax)[0], [[x, 2 * medians[0]] for x in (0.0, 1.0, 2.0, 3.0)])
+    assert ax.get_xlabel() == "feature 1 (other features at their medians)"
+    np.testing.assert_allclose(offsets(ax, "observations"), X3[:, [1, 0]])  # all: nobody is outside of a slice
+    assert not any(label.startswith("outside") for label in labels(ax))
+
+
+FRAME = {
+    "size": [1.0, 2.0, np.nan, 6.0],
+    "count": [1, 2, 2, 9],
+    "kind": ["b", "a", "b", "c"],
+    "flag": [True, False, False, False],
+}
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame(FRAME), pl.DataFrame(FRAME)], ids=["pandas", "polars"])
+def test_rows_along_a_curve_of_a_data_frame(frame):
+    rows = curve_rows(frame, 1, np.array([0.5, 1.5]))
+    assert type(rows) is type(frame)
+    assert list(rows.columns) == list(FRAME)
+    assert [list(np.asarray(rows[name])) for name in FRAME] == [[2.0, 2.0], [0.5, 1.5], ["b", "b"], [False, False]]
+
+
+def test_categories_keep_their_type_and_columns_may_have_numbers_for_names():
+    frame = pd.DataFrame({0: [1.0, 2.0], "kind": pd.Categorical(["v", "v"], categories=["u", "v"])})
+    rows = curve_rows(frame, 0, np.array([5.0, 6.0, 7.0]))
+    assert rows["kind"].dtype == frame["kind"].dtype
+    assert rows[0].tolist() == [5.0, 6.0, 7.0]
+
+
+def test_rows_along_a_curve_of_words():
+    rows = curve_rows(np.array([[1, "a"], [2, "b"], [3, "b"]], dtype=object), 0, np.array([7.0, 8.0]))
+    assert rows.tolist() == [[7.0, "b"], [8.0, "b"]]
+
+
+def test_bars_over_the_prediction_are_the_default_with_several_features():
+    y = 2 * X3[:, 0] + 1
+    ax = plot_bands(Tent(), X3, y)
+    x = np.sort(2 * X3[:, 0])
+    np.testing.assert_allclose(vertices(ax, "80 % interval, below")[0::2], np.column_stack([x, x - 0.8]))
+    np.testing.assert_allclose(vertices(ax, "80 % interval, above")[1::2], np.column_stack([x, x + 2.4]))
+    np.testing.assert_allclose(lines(ax)[0], [[x[0], x[0]], [x[-1], x[-1]]])
+    np.testing.assert_allclose(offsets(ax, "observations"), np.column_stack([2 * X3[:, 0], y]))
+    assert ax.get_xlabel() == "prediction"
+
+
+def test_of_many_rows_some_have_bars():
+    X = np.arange(100.0)[:, None]
+    ax = plot_bands(Tent(), X, feature="prediction", max_intervals=5)
+    np.testing.assert_allclose(vertices(ax, "80 % interval, below")[0::2, 0], 2 * np.array([0, 25, 50, 74, 99]))
+    assert "80 % interval, above (5 of 100 rows)" in labels(ax)
+
+
+def test_bars_off_the_data_are_grey():
+    ax = plot_bands(SupportedTent(), [[-3.0], [0.0], [1.0], [2.0]], feature="prediction")
+    np.testing.assert_allclose(vertices(ax, "off the data"), [[-6, -6.8], [-6, -3.6], [4, 3.2], [4, 6.4]])
+    np.testing.assert_allclose(vertices(ax, "80 % interval, below")[:, 0], [0, 0, 2, 2])
+
+
+class Endless(Tent):
+    def predict_interval(self, X, confidence_level=None):
+        ends = super().predict_interval(X, confidence_level)
+        ends[np.asarray(X)[:, 0] > 1, 1] = np.inf
+        return ends
+
+
+@pytest.mark.parametrize("feature", [0, "prediction"])
+def test_infinite_ends_reach_the_frame(feature):
+    X = np.array([[0.0], [0.5], [2.0]])
+    ax = plot_bands(Endless(), X, [0.0, 1.0, 30.0], feature=feature)
+    render(ax)
+    low, high = ax.get_ylim()
+    assert -1e3 < low < -0.8
+    assert 30 < high < 1e3
+    assert vertices(ax, "80 % interval, above")[:, 1].max() == high
+    assert "ends at the frame are infinite" in labels(ax)
+
+
+def test_too_few_calibration_points_are_warned_of_once(learnt):
+    model = SoSBandRegressor(**FIXED, calibration_size=5).fit(*learnt[1:])
+    with pytest.warns(TooFewCalibrationPointsWarning) as caught:
+        plot_bands(model, *learnt[1:])
+    assert len(caught) == 1
+
+
+def test_what_the_picture_shows_is_not_warned_of(learnt):
+    model, X, y = learnt
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax = plot_bands(model, X, y, x_range=(-9, 9))
+    grid, lower, upper = (lines(ax)[k] for k in range(3))
+    with pytest.warns(UserWarning, match="far from the learning data|empty"):
+        expected = model.predict_interval(grid[:, :1])
+    np.testing.assert_allclose(np.column_stack([lower[:, 1], upper[:, 1]]), expected)
+    np.testing.assert_allclose(grid[:, 1], model.predict(grid[:, :1]))
+    assert "off the data" in labels(ax)
+
+
+def test_shaping_rows_are_marked(learnt):
+    model, X, y = learnt
+    ax = plot_bands(model, X, y)
+    for side, rows in (("lower", model.active_lower_), ("upper", model.active_upper_)):
+        words = f"{len(rows)} rows shape" if len(rows) != 1 else "1 row shapes"
+        np.testing.assert_allclose(offsets(ax, f"{words} the {side} band"), np.column_stack([X[rows, 0], y[rows]]))
+    assert not any("shape" in label for label in labels(plot_bands(model, X, y, mark_active=False)))
+    assert not any("shape" in label for label in labels(plot_bands(model, X)))
+
+
+def test_shaping_rows_are_not_marked_on_other_rows(learnt):
+    model, X, y = learnt
+    others = X[::-1].copy()
+    assert not any("shape" in label for label in labels(plot_bands(model, others, y)))  # as many, in another order
+    assert not any("shape" in label for label in labels(plot_bands(model, X[:50], y[:50])))
+    assert not any("shape" in label for label in labels(plot_bands(Tent(), X, y)))
+    with pytest.raises(ValueError, match="X holds other rows than those given to fit"):
+        plot_bands(model, others, y, mark_active=True)
+    with pytest.raises(ValueError, match="X has 50 rows: expected those given to fit"):
+        plot_active_rows(model, X[:50], y[:50])
+    with pytest.raises(ValueError, match="mark_active=True needs y"):
+        plot_bands(model, X, mark_active=True)
+
+
+def test_shaping_rows_are_found_behind_any_preprocessor():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"dose": rng.uniform(size=60), "ward": rng.choice(["n", "s"], 60)})
+    target = pd.Series(frame["dose"] + rng.exponential(size=60), name="pressure (kPa)")
+    table = ColumnTransformer([("dose", StandardScaler(), ["dose"]), ("ward", OneHotEncoder(), ["ward"])])
+    model = SoSBandRegressor(**FIXED, preprocessor=table).fit(frame, target)
+    ax = plot_bands(model, frame, target, feature="dose", n_points=20)
+    rows = model.active_upper_
+    np.testing.assert_allclose(
+        offsets(ax, f"{len(rows)} rows shape the upper band"), np.column_stack([frame["dose"], target])[rows]
+    )
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("dose (other features at typical values)", "pressure (kPa)")
+    plot_bands(model, frame.sample(frac=1, random_state=0), target, mark_active=None)
+    with pytest.raises(ValueError, match="feature='ward' holds"):
+        plot_bands(model, frame, target, feature="ward")
+
+
+def test_groups_go_through(learnt):
+    _, X, y = learnt
+    groups = np.where(np.arange(len(X)) % 2, "odd", "even")
+    model = SoSBandRegressor(**FIXED).fit(X, y, groups=groups)
+    for label in ("odd", "even"):
+        ax = plot_bands(model, X, groups=label, n_points=5, x_range=(-0.5, 0.5))
+        expected = model.predict_interval(np.linspace(-0.5, 0.5, 5)[:, None], groups=[label] * 5)
+        np.testing.assert_allclose(lines(ax)[2][:, 1], expected[:, 1])
+    ax = plot_bands(model, X, feature="prediction", groups=groups)
+    expected = model.predict_interval(X, groups=groups)[np.argsort(model.predict(X))]
+    np.testing.assert_allclose(vertices(ax, "90 % interval, above")[1::2, 1], expected[:, 1])
+
+
+def test_widths_below_and_above():
+    X = np.array([[0.0], [0.5], [2.0]])
+    ax = plot_widths(SupportedTent(), X, confidence_level=0.5, lower_share=1.0)
+    np.testing.assert_allclose(offsets(ax, "rows off the data"), [[1.0, 1.5]])
+    handles, names = ax.get_legend_handles_labels()
+    near = handles[names.index("rows")].get_offsets()
+    np.testing.assert_allclose(near, [[1.0, 1.5]] * 2)
+    np.testing.assert_allclose(*lines(ax)[0].T)  # the diagonal
+    assert ax.get_xlim() == ax.get_ylim() == tuple(lines(ax)[0][:, 0])
+    assert ax.get_xlim()[0] < 0 < 1.5 < ax.get_xlim()[1]
+    assert ax.get_xlabel() == "prediction minus lower end (50 %)"
+
+
+def test_widths_of_infinite_intervals_are_counted():
+    ax = plot_widths(Endless(), [[0.0], [3.0], [4.0]])
+    np.testing.assert_allclose(offsets(ax, "rows"), [[0.8, 2.4]])
+    assert "2 rows with infinite intervals are not shown" in labels(ax)
+
+
+def test_active_rows_on_their_bands(learnt):
+    _, X, y = learnt
+    model = SoSBandRegressor(**FIXED, residuals="in-sample").fit(X, y)
+    ax = plot_active_rows(model, X, y)
+    assert not any("residuals" in label for label in labels(ax))
+    residuals = y - model.predict(X)
+    learning, held = model.learning_rows_, model.calibration_rows_
+    np.testing.assert_allclose(offsets(ax, "learning rows"), np.column_stack([X[:, 0], residuals])[learning])
+    np.testing.assert_allclose(offsets(ax, "calibration rows"), np.column_stack([X[:, 0], residuals])[held])
+    for side, rows, sign in (("lower", model.active_lower_, -1), ("upper", model.active_upper_, 1)):
+        words = f"{len(rows)} rows shape" if len(rows) != 1 else "1 row shapes"
+        marked = offsets(ax, f"{words} the {side} band")
+        np.testing.assert_allclose(marked, np.column_stack([X[rows, 0], residuals[rows]]))
+        curve = labelled(ax, f"{side} band, not calibrated").get_xydata()
+        on_curve = np.interp(marked[:, 0], *curve.T)
+        np.testing.assert_allclose(on_curve, marked[:, 1], atol=0.02)  # in-sample residuals touch their band
+        assert np.all(sign * np.interp(X[learning, 0], *curve.T) >= sign * residuals[learning] - 0.02)
+    numbers = {int(text.get_text()) for text in ax.texts}
+    assert numbers == {*model.active_lower_, *model.active_upper_}
+    assert ax.get_ylabel() == "y − prediction"
+
+
+def test_active_rows_of_leave_one_out_residuals_say_so(learnt):
+    model, X, y = learnt
+    ax = plot_active_rows(model, X, y)
+    assert "learnt from leave-one-out residuals, not from these" in [text.replace("\n", " ") for text in labels(ax)]
+    rows = model.active_lower_
+    expected = np.column_stack([X[:, 0], y - model.predict(X)])[rows]
+    np.testing.assert_allclose(offsets(ax, f"{len(rows)} rows shape the lower band"), expected)
+
+
+def test_active_rows_of_out_of_fold_residuals_say_so():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(60, 2))
+    y = X[:, 0] + rng.exponential(size=60)
+    model = SoSBandRegressor(RandomForestRegressor(10, random_state=0), **FIXED).fit(X, y)
+    ax = plot_active_rows(model, X, y)
+    assert "learnt from out-of-fold residuals, not from these" in [text.replace("\n", " ") for text in labels(ax)]
+    assert ax.get_xlabel() == "prediction"
+    rows = model.active_upper_
+    expected = np.column_stack([model.predict(X), y - model.predict(X)])[rows]
+    np.testing.assert_allclose(offsets(ax, f"{len(rows)} rows shape the upper band"), expected)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: plot_bands(Tent(), [1.0, 2.0]), ValueError, r"X has shape \(2,\): expected two dimensions"),
+        (lambda: plot_bands(Tent(), np.zeros((0, 2))), ValueError, r"X has shape \(0, 2\)"),
+        (lambda: plot_bands(Tent(), X3, [1.0]), ValueError, "y has 1 entries: expected 40"),
+        (lambda: plot_bands(Tent(), X3, feature=3), ValueError, "feature=3: expected 'prediction', a position from 0"),
+        (lambda: plot_bands(Tent(), X3, feature=-1), ValueError, "feature=-1: expected"),
+        (lambda: plot_bands(Tent(), X3, feature=True), ValueError, "feature=True: expected"),
+        (lambda: plot_bands(Tent(), X3, feature="age"), ValueError, "feature='age': expected .* from 0 to 2$"),
+        (
+            lambda: plot_bands(Tent(), pd.DataFrame(X3, columns=["a", "b", "c"]), feature="age"),
+            ValueError,
+            r"feature='age': expected .* one of the names \['a', 'b', 'c'\]",
+        ),
+        (lambda: plot_bands(Tent(), [[0.0], [np.nan]]), ValueError, "feature='x' holds missing or infinite"),
+        (lambda: plot_bands(Tent(), X3, confidence_level=1.5), ValueError, "confidence_level=1.5: expected"),
+        (lambda: plot_bands(Tent(), X3, confidence_level=[0.5]), ValueError, r"confidence_level=\[0.5\]: expected one"),
+        (lambda: plot_bands(Tent(), X3, feature=0, n_points=1), ValueError, "n_points=1: expected"),
+        (lambda: plot_bands(Tent(), X3, feature=0, x_range=(1, 0)), ValueError, r"x_range=\(1, 0\): expected"),
+        (lambda: plot_bands(Tent(), X3, max_intervals=0), ValueError, "max_intervals=0: expected"),
+        (lambda: plot_bands(Tent(), X3, colour="red"), TypeError, "colour"),
+        (lambda: plot_bands(object(), X3), ValueError, "confidence_level=None: expected"),
+        (lambda: plot_bands(object(), X3, confidence_level=0.9), TypeError, "model=object: expected .* has predict$"),
+        (lambda: plot_active_rows(Tent(), X3, X3[:, 0]), ValueError, "this Tent does not know which rows shape"),
+    ],
+)
+def test_bad_arguments_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_models_of_the_wrong_shape_are_named():
+    class Two(Tent):
+        def predict(self, X):
+            return np.asarray(X)[:, :2]
+
+    class OneSided(Tent):
+        def predict_interval(self, X, confidence_level=None):
+            return self.predict(X) - confidence_level
+
+    with pytest.raises(ValueError, match=r"its predictions have shape \(40, 2\), expected \(40,\)"):
+        plot_bands(Two(), X3)
+    with pytest.raises(ValueError, match=r"its intervals have shape \(40,\), expected \(40, 2\)"):
+        plot_bands(OneSided(), X3)

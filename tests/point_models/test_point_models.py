@@ -1,0 +1,531 @@
+"""Point models: values against scikit-learn and SciPy, scikit-learn's own checks, and the rule for residuals."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.interpolate import make_smoothing_spline
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import check_is_fitted
+
+from sosbands import gaussian_process
+from sosbands.datasets import synthetic_case
+from sosbands.exceptions import LeaveOneOutError
+from sosbands.point_models import (
+    CallableRegressor,
+    SmoothingSplineRegressor,
+    chosen_rule,
+    default_regressor,
+    leave_one_out_process,
+    residual_rule,
+)
+from sosbands.point_models.gaussian_process import GaussianProcess, log_marginal_likelihood
+from sosbands.point_models.spline_smoothing import COST, Knots, best_smoothing, gcv_scores, merge_ties
+
+
+def sine(n=80, d=2, seed=0, noise=0.2):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d)) * np.arange(1, d + 1) + 3
+    return X, 5 + 2 * np.sin(3 * X[:, 0]) + noise * rng.standard_normal(n)
+
+
+def sklearn_process(model, X, y):
+    """The same process by scikit-learn, with the parameters of a fitted one."""
+    kernel = ConstantKernel(model.variance_ / y.var()) * Matern(model.lengthscale_, nu=2.5)
+    kernel += WhiteKernel(model.noise_variance_ / y.var())
+    return GaussianProcessRegressor(kernel, alpha=0, optimizer=None, normalize_y=True).fit(X, y)
+
+
+# ---------------------------------------------------------------- Gaussian process
+
+
+def check_likelihood(likelihood):
+    """Value and gradient against scikit-learn's."""
+    for d in (1, 3):
+        X, y = sine(40, d)
+        Z, z = (X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std()
+        for theta in (np.zeros(2 + d), np.log([2.0, 0.05, *np.linspace(0.3, 2, d)]), np.log([0.1, 1.5, *[0.1] * d])):
+            kernel = ConstantKernel(np.exp(theta[0])) * Matern(np.exp(theta[2:]), nu=2.5)
+            other = GaussianProcessRegressor(kernel + WhiteKernel(np.exp(theta[1])), alpha=0, optimizer=None).fit(Z, z)
+            order = [0, d + 1, *range(1, d + 1)]  # scikit-learn: variance, lengthscales, noise
+            value, gradient = other.log_marginal_likelihood(other.kernel_.theta, eval_gradient=True)
+            ours, our_gradient = likelihood(theta, Z, z)
+            assert ours == pytest.approx(value, rel=1e-9)
+            np.testing.assert_allclose(our_gradient, gradient[order], rtol=1e-6, atol=1e-8)
+
+
+def test_likelihood_and_gradient():
+    check_likelihood(log_marginal_likelihood)
+
+
+def test_the_check_rejects_a_gradient_that_forgets_the_chain_rule():
+    def broken(theta, Z, z):
+        value, gradient = log_marginal_likelihood(theta, Z, z)
+        return value, gradient / np.exp(theta)
+
+    with pytest.raises(AssertionError):
+        check_likelihood(broken)
+
+
+def test_prediction_equals_scikit_learn():
+    X, y = sine()
+    model = GaussianProcess().fit(X, y)
+    other = sklearn_process(model, X, y)
+    new = np.random.default_rng(1).uniform(0, 6, (50, 2))
+    mean, std = model.predict(new, return_std=True)
+    other_mean, other_std = other.predict(new, return_std=True)
+    np.testing.assert_allclose(mean, other_mean, rtol=1e-6)
+    np.testing.assert_allclose(std, other_std, rtol=1e-6)
+    np.testing.assert_array_equal(model.predict(new), mean)
+    assert model.log_marginal_likelihood_ == pytest.approx(other.log_marginal_likelihood_value_, rel=1e-8)
+
+
+def test_the_maximum_is_one_and_the_noise_is_found():
+    X, y = sine(150, noise=0.3)
+    model = GaussianProcess().fit(X, y)
+    assert model.converged_
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.3, rel=0.15)
+    assert model.lengthscale_[1] > 10 * model.lengthscale_[0]  # the second feature does nothing
+    Z, z = (X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std()
+    theta = np.log([model.variance_ / y.var(), model.noise_variance_ / y.var(), *(model.lengthscale_ / X.std(0))])
+    value, gradient = log_marginal_likelihood(theta, Z, z)
+    assert value == pytest.approx(model.log_marginal_likelihood_, rel=1e-10)
+    inside = np.exp(theta) < 0.99 * np.array([1e3, 1e2, 1e3, 1e3])
+    assert np.abs(gradient[inside]).max() < 0.05
+    truth = 5 + 2 * np.sin(3 * X[:, 0])
+    assert np.sqrt(np.mean((model.predict(X) - truth) ** 2)) < 0.15
+
+
+def test_process_is_equivariant():
+    X, y = sine()
+    mean, std = GaussianProcess().fit(X, y).predict(X, return_std=True)
+    other, other_std = GaussianProcess().fit(1e5 * X - 7, -1e-3 * y + 2).predict(1e5 * X - 7, return_std=True)
+    np.testing.assert_allclose(other, -1e-3 * mean + 2, rtol=1e-5)
+    np.testing.assert_allclose(other_std, 1e-3 * std, rtol=1e-4)
+
+
+def test_process_in_blocks(monkeypatch):
+    X, y = sine()
+    model = GaussianProcess().fit(X, y)
+    whole = model.predict(X, return_std=True)
+    monkeypatch.setattr(gaussian_process, "BLOCK_ENTRIES", 7 * len(X))
+    for ours, expected in zip(model.predict(X, return_std=True), whole, strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("y", [np.full(30, 3.7), np.linspace(0, 1, 30) * 0])
+def test_process_on_constant_targets_and_features(y):
+    X = np.column_stack([np.arange(30.0), np.full(30, 2.0)])
+    np.testing.assert_allclose(GaussianProcess().fit(X, y).predict(X), y, atol=1e-9)
+
+
+def test_process_without_noise_interpolates():
+    x = np.linspace(0, 1, 40)[:, None]
+    y = np.sin(5 * x[:, 0])
+    np.testing.assert_allclose(GaussianProcess().fit(x, y).predict(x), y, atol=1e-2)
+
+
+def test_process_more_starts_are_never_worse():
+    X, y = sine(60)
+    one, many = GaussianProcess().fit(X, y), GaussianProcess(n_starts=4).fit(X, y)
+    assert many.log_marginal_likelihood_ >= one.log_marginal_likelihood_
+
+
+# ---------------------------------------------------------------- leave-one-out residuals
+
+
+def duplicated(n=20):
+    """Every row twice, every other one with the same target."""
+    X, y = sine(n)
+    return np.vstack([X, X]), np.concatenate([y, y + np.where(np.arange(n) % 2, 0.3, 0.0)])
+
+
+LEAVE_ONE_OUT = {
+    "two features": sine(40),
+    "other units": (1e4 * sine(30)[0] - 5, 1e-3 * sine(30)[1] + 2),
+    "duplicated rows": duplicated(),
+    "no noise": (np.linspace(0, 1, 25)[:, None], np.sin(5 * np.linspace(0, 1, 25))),
+    "two rows": (np.array([[0.0, 1.0], [0.3, 2.0]]), np.array([3.0, 7.0])),
+    "two equal rows": (np.ones((2, 1)), np.array([3.0, 7.0])),
+}
+
+
+def check_leave_one_out(residuals_of):
+    """Against scikit-learn's process refitted without each row: its kernel, noise and mean are those of all rows."""
+    for X, y in LEAVE_ONE_OUT.values():
+        model = GaussianProcess().fit(X, y)
+        kernel = ConstantKernel(model.variance_) * Matern(model.lengthscale_, nu=2.5)
+        expected = np.empty(len(y))
+        for i in range(len(y)):
+            others = np.delete(np.arange(len(y)), i)
+            process = GaussianProcessRegressor(kernel, alpha=model.noise_variance_, optimizer=None)
+            process.fit(X[others], y[others] - y.mean())
+            expected[i] = y[i] - y.mean() - process.predict(X[i : i + 1])[0]
+        found = residuals_of(model, X, y)
+        assert found.shape == y.shape
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7 * y.std())
+
+
+def test_leave_one_out_residuals_are_those_of_refits():
+    check_leave_one_out(lambda model, X, y: model.leave_one_out_residuals())  # noqa: ARG005
+
+
+BROKEN_RESIDUALS = {
+    "in-sample": lambda model, X, y: y - model.predict(X),
+    "standardised": lambda model, X, y: model.leave_one_out_residuals() / y.std(),  # noqa: ARG005
+    "other sign": lambda model, X, y: -model.leave_one_out_residuals(),  # noqa: ARG005
+    "mean of the others": lambda model, X, y: model.leave_one_out_residuals() + (y - y.mean()) / (len(y) - 1),  # noqa: ARG005
+    "other order": lambda model, X, y: model.leave_one_out_residuals()[::-1],  # noqa: ARG005
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN_RESIDUALS.values(), ids=BROKEN_RESIDUALS)
+def test_the_check_rejects_other_residuals(broken):
+    with pytest.raises(AssertionError):
+        check_leave_one_out(broken)
+
+
+def test_leave_one_out_of_two_rows_by_hand():
+    """Each is predicted from the other: ``mean + c/(variance + noise) (y_other - mean)``, c their covariance."""
+    X, y = LEAVE_ONE_OUT["two rows"]
+    model = GaussianProcess().fit(X, y)
+    t = np.sqrt(5) * np.linalg.norm((X[0] - X[1]) / model.lengthscale_)
+    c = model.variance_ * (1 + t + t**2 / 3) * np.exp(-t)
+    step = 2 * (1 + c / (model.variance_ + model.noise_variance_))  # the mean is 5
+    np.testing.assert_allclose(model.leave_one_out_residuals(), [-step, step], rtol=1e-10)
+
+
+def test_leave_one_out_without_variation():
+    assert GaussianProcess().fit([[1.0]], [4.0]).leave_one_out_residuals().tolist() == [0.0]
+    constant = GaussianProcess().fit(np.arange(5.0)[:, None], np.full(5, 3.7))
+    np.testing.assert_allclose(constant.leave_one_out_residuals(), 0, atol=1e-9)
+
+
+def test_leave_one_out_changes_nothing_and_needs_a_fit():
+    model = GaussianProcess().fit(*sine(30))
+    before = pickle.dumps(model)
+    ratio = model.leave_one_out_residuals() / (sine(30)[1] - model.predict(sine(30)[0]))
+    assert (ratio > 1).all()
+    assert np.array_equal(model.leave_one_out_residuals(), model.leave_one_out_residuals())
+    assert pickle.dumps(model) == before
+    with pytest.raises(NotFittedError):
+        GaussianProcess().leave_one_out_residuals()
+
+
+# ---------------------------------------------------------------- parameters of the process
+
+
+@pytest.mark.parametrize("params", [{"n_starts": 0}, {"max_iter": 0.5}])
+def test_process_names_bad_parameters(params):
+    with pytest.raises(ValueError, match=f"{next(iter(params))}=.*expected an integer >= 1"):
+        GaussianProcess(**params).fit(*sine(10))
+
+
+# ---------------------------------------------------------------- smoothing spline
+
+
+def check_gcv(scores, cost=1.4):
+    """Against hat matrices column by column, with ties counted row by row."""
+    rng = np.random.default_rng(0)
+    t = rng.choice(np.linspace(0, 1, 12), 40)
+    t[:12] = np.linspace(0, 1, 12)
+    y = rng.standard_normal(40)
+    knots = merge_ties(t, y)
+    assert knots.weight.sum() == 40
+    rows = np.searchsorted(knots.t, t - 1e-9)
+    for lam in (1e-5, 1e-3, 0.1, 10.0):
+        mean_of = np.eye(12)[:, rows] / knots.weight[:, None]
+        A = np.array([make_smoothing_spline(knots.t, e, knots.weight, lam=lam)(t) for e in np.eye(12)]).T @ mean_of
+        expected = 40 * np.sum((y - A @ y) ** 2) / (40 - cost * np.trace(A)) ** 2
+        assert scores(knots, np.array([lam]))[0] == pytest.approx(expected, rel=1e-7)
+
+
+def test_generalised_cross_validation():
+    check_gcv(gcv_scores)
+    check_gcv(lambda knots, lam: gcv_scores(knots, lam, cost=1.0), cost=1.0)
+
+
+def test_fits_with_too_many_degrees_of_freedom_are_ruled_out():
+    X, y = sine(50, 1)
+    knots = merge_ties((X[:, 0] - X.min()) / np.ptp(X), y)
+    nearly_interpolating, smooth = gcv_scores(knots, np.array([1e-12, 1.0]))
+    assert nearly_interpolating == np.inf
+    assert np.isfinite(smooth)
+    assert np.isfinite(gcv_scores(knots, np.array([1e-12]), cost=1.0))
+
+
+def test_the_check_rejects_scores_that_forget_the_spread_at_ties():
+    with pytest.raises(AssertionError):
+        check_gcv(lambda knots, lam: gcv_scores(Knots(knots.t, knots.y, knots.weight, 0.0), lam))
+
+
+def test_best_smoothing_is_a_minimum():
+    X, y = sine(100, 1)
+    knots = merge_ties((X[:, 0] - X.min()) / np.ptp(X), y)
+    lam = best_smoothing(knots)
+    around = gcv_scores(knots, lam * np.geomspace(0.01, 100, 41))
+    assert gcv_scores(knots, np.array([lam]))[0] <= around.min() * (1 + 1e-6)
+
+
+def test_spline_seldom_follows_single_rows_where_noise_varies():
+    """Case 5, skewed noise from nearly none to much: over 40 draws plain cross-validation does so in several."""
+    case = synthetic_case(5)
+    ratios = {1.0: [], COST: []}
+    for seed in range(40):
+        X, y = case.sample(100, random_state=seed)
+        noise = np.sqrt(np.mean((0.5 + 2 * X) ** 2))
+        knots = merge_ties((X[:, 0] - X.min()) / np.ptp(X), y)
+        for cost, found in ratios.items():
+            smoothing = best_smoothing(knots, cost)
+            fit = SmoothingSplineRegressor(smoothing=smoothing).fit(X, y).predict(X)
+            found.append(np.sqrt(np.mean((y - fit) ** 2)) / noise)
+    followed = {cost: int(np.sum(np.less(found, 0.5))) for cost, found in ratios.items()}
+    assert followed[COST] <= 1 < 4 <= followed[1.0]
+
+
+def test_spline_equals_scipy_at_given_smoothing():
+    X, y = sine(50, 1)
+    model = SmoothingSplineRegressor(smoothing=1e-3).fit(X, y)
+    t = (X[:, 0] - X.min()) / np.ptp(X)
+    order = np.argsort(t)
+    expected = make_smoothing_spline(t[order], y[order], lam=1e-3)(t)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_spline_finds_the_curve_in_any_unit(scale):
+    X, y = sine(300, 1)
+    fit = SmoothingSplineRegressor().fit(scale * X, y).predict(scale * X)
+    assert np.sqrt(np.mean((fit - 5 - 2 * np.sin(3 * X[:, 0])) ** 2)) < 0.06
+    np.testing.assert_allclose(fit, SmoothingSplineRegressor().fit(X, y).predict(X), rtol=1e-5)
+
+
+def test_spline_ties_are_averaged():
+    X, y = sine(30, 1)
+    twice = SmoothingSplineRegressor(smoothing=0.02).fit(np.vstack([X, X]), np.concatenate([y + 1, y - 1]))
+    once = SmoothingSplineRegressor(smoothing=0.01).fit(X, y)
+    np.testing.assert_allclose(twice.predict(X), once.predict(X), rtol=1e-7)
+
+
+def test_spline_goes_on_straight():
+    X, y = sine(60, 1)
+    model = SmoothingSplineRegressor().fit(X, y)
+    for edge, step in ((X.min(), -1.0), (X.max(), 1.0)):
+        values = model.predict(edge + step * np.array([[0.0], [1e-6], [1.0], [2.0], [50.0]]))
+        slope = (values[1] - values[0]) / 1e-6
+        np.testing.assert_allclose(values[2:], values[0] + slope * np.array([1.0, 2.0, 50.0]), rtol=1e-4)
+
+
+def test_spline_with_few_different_x():
+    line = SmoothingSplineRegressor().fit([[1.0], [2.0], [3.0], [3.0]], [1.0, 2.0, 3.0, 5.0])
+    slope = 4.25 / 2.75  # least squares by hand: means 2.25 and 2.75
+    np.testing.assert_allclose(line.predict([[0.0], [4.0]]), 2.75 + slope * np.array([-2.25, 1.75]), rtol=1e-12)
+    assert line.smoothing_ == np.inf
+    np.testing.assert_allclose(SmoothingSplineRegressor().fit([[2.0], [2.0]], [1.0, 5.0]).predict([[9.0]]), 3.0)
+
+
+def test_spline_names_bad_input():
+    with pytest.raises(ValueError, match="X has 2 features: expected 1"):
+        SmoothingSplineRegressor().fit(*sine())
+    with pytest.raises(ValueError, match="smoothing=-1: expected a number >= 0"):
+        SmoothingSplineRegressor(smoothing=-1).fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+# ---------------------------------------------------------------- functions, defaults, the rule
+
+
+def test_callable_is_fitted_and_sees_what_it_is_given():
+    seen = []
+    model = CallableRegressor(lambda X: seen.append(X) or [row[0] * 2 for row in X])
+    check_is_fitted(model)
+    rows = [[1.0], [4.0]]
+    np.testing.assert_array_equal(model.fit(rows, [0, 0]).predict(rows), [2.0, 8.0])
+    assert seen[0] is rows
+    np.testing.assert_array_equal(CallableRegressor(np.negative).predict(np.ones((3, 1))), [-1.0] * 3)
+    assert clone(model).function is model.function
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda X: 1.0, r"function gave shape \(\): expected \(3,\)"),  # noqa: ARG005
+        (lambda X: np.ones((3, 2)), r"function gave shape \(3, 2\)"),  # noqa: ARG005
+        (lambda X: np.full(len(X), np.nan), "function gave NaN"),
+    ],
+)
+def test_callable_names_bad_values(function, message):
+    with pytest.raises(ValueError, match=message):
+        CallableRegressor(function).predict(np.zeros((3, 1)))
+    with pytest.raises(ValueError, match="function=3: expected a callable"):
+        CallableRegressor(3).fit()
+
+
+def test_default_regressor():
+    assert type(default_regressor(2000)) is GaussianProcess
+    large = default_regressor(2001, random_state=3)
+    assert type(large) is HistGradientBoostingRegressor
+    assert large.random_state == 3
+    with pytest.raises(ValueError, match="n_rows=0: expected"):
+        default_regressor(0)
+
+
+def wiggly(n, seed):
+    """Eight features and few rows: enough freedom to follow the noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 8))
+    return X, np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2 + X[:, 3] * X[:, 4] + 0.3 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "rule"),
+    [
+        (GaussianProcess(), "leave-one-out"),
+        (default_regressor(2000), "leave-one-out"),
+        (SmoothingSplineRegressor(), "in-sample"),
+        (FrozenEstimator(RandomForestRegressor()), "in-sample"),
+        (FrozenEstimator(GaussianProcess()), "in-sample"),
+        (CallableRegressor(np.sin), "in-sample"),
+        (np.sin, "in-sample"),
+        (default_regressor(5000), "out-of-fold"),
+        (RandomForestRegressor(), "out-of-fold"),
+        (GaussianProcessRegressor(), "out-of-fold"),
+        (LinearRegression(), "out-of-fold"),
+        (make_pipeline(StandardScaler(), GaussianProcess()), "out-of-fold"),
+    ],
+)
+def test_residual_rule(estimator, rule):
+    assert residual_rule(estimator) == chosen_rule("auto", estimator) == rule
+    assert chosen_rule("in-sample", estimator) == "in-sample"
+    assert chosen_rule("out-of-fold", estimator) == "out-of-fold"
+
+
+def test_models_with_leave_one_out_residuals():
+    process = GaussianProcess()
+    for model in (process, make_pipeline(StandardScaler(), process), make_pipeline(process)):
+        assert chosen_rule("leave-one-out", model) == "leave-one-out"
+        assert leave_one_out_process(model) is process
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LinearRegression(),
+        SmoothingSplineRegressor(),
+        GaussianProcessRegressor(),
+        FrozenEstimator(GaussianProcess().fit(*sine(10))),  # which has the method, for rows of its own
+        CallableRegressor(np.sin),
+        default_regressor(2001),
+        make_pipeline(GaussianProcess(), LinearRegression()),
+        make_pipeline(StandardScaler(), FrozenEstimator(GaussianProcess())),
+        make_pipeline(GaussianProcess(), "passthrough"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_without_leave_one_out_residuals(estimator):
+    with pytest.raises(
+        LeaveOneOutError, match="^residuals='leave-one-out' with the point model .*: expected a Gaussian"
+    ):
+        chosen_rule("leave-one-out", estimator)
+
+
+@pytest.mark.parametrize("estimator", [None, "forest", 3])
+def test_residual_rule_names_bad_models(estimator):
+    with pytest.raises(ValueError, match="estimator=.*expected a regressor or a function"):
+        residual_rule(estimator)
+
+
+def test_the_reason_of_the_rule():
+    """Errors on new rows: a process that follows the noise underrates them in-sample, and knows them by leaving out."""
+    X, y = sine(200, 1)
+    honest = np.std(y - 5 - 2 * np.sin(3 * X[:, 0]))
+    assert np.std(GaussianProcess().fit(X, y).leave_one_out_residuals()) == pytest.approx(honest, rel=0.1)
+    table, target = wiggly(100, 0)
+    process, (new, target_new) = GaussianProcess().fit(table, target), wiggly(1000, 1)
+    error = np.std(target_new - process.predict(new))
+    assert np.std(target - process.predict(table)) < 0.5 * error
+    assert np.std(process.leave_one_out_residuals()) == pytest.approx(error, rel=0.2)
+    assert np.std(y - SmoothingSplineRegressor().fit(X, y).predict(X)) > 0.9 * honest
+    assert np.std(y - RandomForestRegressor(random_state=0).fit(X, y).predict(X)) < 0.6 * honest
+
+
+# ---------------------------------------------------------------- scikit-learn's checks
+
+
+def failed_checks(estimator):
+    results = check_estimator(estimator, on_skip=None, on_fail=None)
+    assert len(results) > 30
+    return {result["check_name"] for result in results if result["status"] == "failed"}
+
+
+class SplineOfTheFirstFeature(SmoothingSplineRegressor):
+    """scikit-learn's checks fit several features, which a spline refuses: here the others are passed over."""
+
+    def _feature(self, rows):
+        return rows[:, 0]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # one feature of ten explains little
+        return tags
+
+
+# A function learns nothing: it is fitted from the start, `fit` does not look at the data, and X is handed on as it is.
+NOTHING_IS_LEARNT = {
+    "check_estimators_unfitted": "fitted from the start",
+    "check_fit_check_is_fitted": "fitted from the start",
+    "check_n_features_in": "features are not counted",
+    "check_n_features_in_after_fitting": "features are not counted",
+    "check_complex_data": "data are the function's business",
+    "check_dtype_object": "data are the function's business",
+    "check_estimators_empty_data_messages": "fit ignores the data",
+    "check_estimators_nan_inf": "fit ignores the data",
+    "check_estimator_sparse_tag": "fit ignores the data",
+    "check_estimator_sparse_array": "X is handed on as it is",
+    "check_estimator_sparse_matrix": "X is handed on as it is",
+    "check_regressors_train": "fit ignores the data",
+    "check_regressor_data_not_an_array": "X is handed on as it is",
+    "check_supervised_y_2d": "fit ignores the data",
+    "check_supervised_y_no_nan": "fit ignores the data",
+    "check_fit1d": "fit ignores the data",
+    "check_fit2d_predict1d": "X is handed on as it is",
+}
+
+
+def test_scikit_learn_checks():
+    assert failed_checks(GaussianProcess()) == set()
+    assert failed_checks(SplineOfTheFirstFeature()) == set()
+    assert failed_checks(CallableRegressor(first_column)) == set(NOTHING_IS_LEARNT)
+
+
+def test_the_checks_reject_a_model_that_changes_its_parameters():
+    assert "check_dont_overwrite_parameters" in failed_checks(Overwriting())
+
+
+class Overwriting(GaussianProcess):
+    """Broken on purpose."""
+
+    def fit(self, X, y):
+        self.surprise = 1
+        return super().fit(X, y)
+
+
+def first_column(X):
+    return np.asarray(X)[:, 0]
+
+
+def test_models_can_be_pickled_and_fitted_again():
+    X, y = sine(40, 1)
+    for model in (GaussianProcess(), SmoothingSplineRegressor(), CallableRegressor(first_column)):
+        first = model.fit(X, y).predict(X)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), first)
+        np.testing.assert_array_equal(clone(model).fit(X, y).predict(X), first)
+        np.testing.assert_array_equal(model.fit(X[:20], y[:20]).fit(X, y).predict(X), first)

@@ -1,0 +1,52 @@
+"""Random problems of every kind, far apart in size, scale and penalties: each must end certified."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "random_problems.py"
+SEEDS, LARGEST, TOL = range(40), 60, 1e-4
+
+
+@pytest.fixture(scope="module")
+def script():
+    if not SCRIPT.exists():
+        pytest.skip("the folder benchmarks is not part of this copy")
+    spec = importlib.util.spec_from_file_location("sosbands_random_problems", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def check_rows(rows):
+    failed = {row["seed"]: row for row in rows if not (0 <= row["violation"] <= 1e-9 and -1e-12 <= row["gap"] <= TOL)}
+    assert not failed, f"not certified: seeds {sorted(failed)}: {list(failed.values())}"
+    assert {row["status"] for row in rows} == {"converged"}
+
+
+def test_every_random_problem_is_certified(script):
+    rows = [script.solve_one(seed, LARGEST, tol=TOL) for seed in SEEDS]
+    assert len(rows) == len(SEEDS)
+    check_rows(rows)
+
+
+def test_all_kinds_are_among_them(script):
+    kinds, penalties = set(), set()
+    for seed in SEEDS:
+        X, r, options = script.random_problem(seed, LARGEST)
+        assert 5 <= len(X) == len(r) <= LARGEST
+        assert 1 <= X.shape[1] <= 10
+        kinds.add(options["symmetry_kind"])
+        penalty = options["symmetry_penalty"]
+        penalties.add(penalty if penalty in (0.0, float("inf")) else type(penalty))
+    assert kinds == {"training", "operator"}
+    assert {0.0, float("inf"), float, tuple} <= penalties
+
+
+def test_a_failed_solve_is_reported_with_its_seed(script):
+    row = script.solve_one(0, LARGEST, tol=0.5)
+    with pytest.raises(AssertionError, match=r"not certified: seeds \[0\]"):
+        check_rows([{**row, "gap": max(row["gap"], 2e-4)}])
+    with pytest.raises(AssertionError, match=r"not certified: seeds \[0\]"):
+        check_rows([{**row, "gap": 0.0, "violation": 1e-6}])

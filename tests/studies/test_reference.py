@@ -1,0 +1,402 @@
+"""The reference solvers against each other: primal by CVXPY, dual by the paper's recipe."""
+
+import importlib.util
+import math
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from studies.reference import recipe, sdp
+from studies.reference.recipe import paper_recipe, paper_recipe_operator
+
+needs_cvxpy = pytest.mark.skipif(
+    importlib.util.find_spec("cvxpy") is None, reason="CVXPY is not installed (extra 'sdp')"
+)
+
+
+def gaussian(X, ell):
+    return np.exp(-cdist(X, X, "sqeuclidean") / (2 * ell**2))
+
+
+def matern52(X, ell):
+    s = math.sqrt(5) * cdist(X, X) / ell
+    return (1 + s + s**2 / 3) * np.exp(-s)
+
+
+@dataclass(frozen=True)
+class Problem:
+    K_lo: np.ndarray
+    K_up: np.ndarray
+    r: np.ndarray
+    b: float
+    lam1: float
+    lam2: float
+
+    @property
+    def penalties(self):
+        return {"b": self.b, "lam1": self.lam1, "lam2": self.lam2}
+
+    @property
+    def V_lo(self):
+        return square_root(self.K_lo)
+
+    @property
+    def V_up(self):
+        return square_root(self.K_up)
+
+
+def square_root(K):
+    """Features other than the recipe's (rows orthogonal, p = rank): values must not depend on the choice."""
+    w, Q = np.linalg.eigh(K)
+    keep = w > 1e-12 * w[-1]
+    return np.sqrt(w[keep])[:, None] * Q[:, keep].T
+
+
+def draw(seed, n, d, kernel=matern52, *, ell=(0.5, 0.5), b=1.0, lam1=1.0, lam2=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    r = (0.5 + np.abs(X[:, 0])) * (rng.gamma(2.0, 1.0, n) - 2.0)
+    return Problem(kernel(X, ell[0]), kernel(X, ell[1]), r, b, lam1, lam2)
+
+
+PROBLEMS = {
+    "matern-d1": draw(0, 12, 1),
+    "gauss-d1-no-width": draw(1, 16, 1, gaussian, b=0.0, lam1=0.3),
+    "matern-d2-no-trace": draw(2, 20, 2, b=10.0, lam1=0.0, lam2=0.5),
+    "gauss-d3": draw(3, 25, 3, gaussian, ell=(1.0, 1.0), lam1=0.1, lam2=2.0),
+    "matern-d1-two-lengthscales": draw(4, 15, 1, ell=(0.3, 0.9)),
+    "gauss-d2-two-lengthscales": draw(5, 8, 2, gaussian, ell=(0.4, 1.5), b=5.0),
+}
+EQUAL_KERNELS = [name for name in PROBLEMS if "two" not in name]
+
+
+def values(V, A):
+    return np.einsum("ki,kl,li->i", V, A, V)
+
+
+def training_primal(problem, V_lo, V_up, A_lo, A_up, lam_pen):
+    """The primal objective, from the definition."""
+    f_lo, f_up = values(V_lo, A_lo), values(V_up, A_up)
+    omega = [problem.lam1 * np.trace(A) + problem.lam2 * np.sum(A**2) for A in (A_lo, A_up)]
+    penalty = lam_pen * np.sum((f_lo - f_up) ** 2) if lam_pen > 0 else 0.0
+    return problem.b * np.mean(f_lo + f_up) + sum(omega) + penalty
+
+
+def solve_sdp(problem, lam_pen, **options):
+    if lam_pen == math.inf:
+        return sdp.symmetric_sdp(problem.V_lo, problem.r, **problem.penalties, **options)
+    if lam_pen == 0:
+        return sdp.asymmetric_sdp(problem.V_lo, problem.V_up, problem.r, **problem.penalties, **options)
+    return sdp.training_penalty_sdp(
+        problem.V_lo, problem.V_up, problem.r, **problem.penalties, lam_pen=lam_pen, **options
+    )
+
+
+def solve_recipe(problem, lam_pen, **options):
+    return paper_recipe(problem.K_lo, problem.K_up, problem.r, **problem.penalties, lam_pen=lam_pen, **options)
+
+
+# Primal against dual.
+
+
+@needs_cvxpy
+@pytest.mark.parametrize("lam_pen", [0.0, 0.05, 1.0, 20.0])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_training_penalty_primal_equals_dual(name, lam_pen):
+    problem = PROBLEMS[name]
+    primal, dual = solve_sdp(problem, lam_pen), solve_recipe(problem, lam_pen, tol=1e-10)
+    assert primal.value > 0.1
+    assert dual.value == pytest.approx(primal.value, rel=1e-4)
+    # Strong convexity makes the functions unique, whatever the features.
+    scale = np.max(np.abs(problem.r))
+    for V, A, V_dual, A_dual in [
+        (problem.V_lo, primal.lower, dual.V_lo, dual.lower),
+        (problem.V_up, primal.upper, dual.V_up, dual.upper),
+    ]:
+        np.testing.assert_allclose(values(V, A), values(V_dual, A_dual), atol=5e-3 * scale)
+
+
+@needs_cvxpy
+@pytest.mark.parametrize("name", EQUAL_KERNELS)
+def test_symmetric_primal_equals_dual(name):
+    problem = PROBLEMS[name]
+    primal, dual = solve_sdp(problem, math.inf), solve_recipe(problem, math.inf, tol=1e-10)
+    assert dual.value == pytest.approx(primal.value, rel=1e-4)
+    assert dual.alpha_0 is None
+    np.testing.assert_array_equal(dual.lower, dual.upper)
+    # Two-sided: the value is that of both functions, whose penalty is zero.
+    A, V = primal.lower, problem.V_lo
+    assert training_primal(problem, V, V, A, A, 1.0) == pytest.approx(primal.value, rel=1e-6)
+
+
+@needs_cvxpy
+@pytest.mark.parametrize(("lam_pen1", "lam_pen2"), [(0.0, 0.5), (0.7, 0.5), (0.3, 5.0)])
+@pytest.mark.parametrize("name", EQUAL_KERNELS[:3])
+def test_operator_penalty_primal_equals_dual(name, lam_pen1, lam_pen2):
+    problem = PROBLEMS[name]
+    weights = {"lam_pen1": lam_pen1, "lam_pen2": lam_pen2, **problem.penalties}
+    primal = sdp.operator_penalty_sdp(problem.V_lo, problem.r, **weights)
+    dual = paper_recipe_operator(problem.K_lo, problem.r, **weights, tol=1e-10)
+    assert dual.value == pytest.approx(primal.value, rel=1e-4)
+    np.testing.assert_array_equal(dual.W, dual.W.T)
+    D = primal.lower - primal.upper
+    penalty = lam_pen1 * np.sum(np.abs(np.linalg.eigvalsh(D))) + lam_pen2 * np.sum(D**2)
+    V = problem.V_lo
+    cost = training_primal(problem, V, V, primal.lower, primal.upper, 0.0) + penalty
+    assert primal.value == pytest.approx(cost, rel=1e-6)
+
+
+@needs_cvxpy
+def test_a_large_nuclear_penalty_makes_the_operators_equal():
+    problem = PROBLEMS["matern-d1"]
+    weights = {"lam_pen1": 100.0, "lam_pen2": 0.1, **problem.penalties}
+    dual = paper_recipe_operator(problem.K_lo, problem.r, **weights, tol=1e-10)
+    assert dual.value == pytest.approx(solve_sdp(problem, math.inf).value, rel=1e-4)
+
+
+@needs_cvxpy
+@pytest.mark.parametrize("lam_pen", [0.0, 1.0, math.inf])
+def test_the_literal_tolerance_gives_a_lower_bound(lam_pen):
+    problem = PROBLEMS["gauss-d3"]
+    optimum = solve_sdp(problem, lam_pen).value
+    assert solve_recipe(problem, lam_pen).value <= optimum * (1 + 1e-7)
+    assert solve_recipe(problem, lam_pen, max_iterations=3).value < 0.999 * optimum
+
+
+# The limits of the penalty.
+
+
+@needs_cvxpy
+def test_values_run_from_asymmetric_to_symmetric():
+    problem = PROBLEMS["matern-d1"]
+    path = [0.0, 1e-5, 1e-2, 1.0, 1e2, 1e5, math.inf]
+    solved = [solve_sdp(problem, lam_pen).value for lam_pen in path]
+    assert np.all(np.diff(solved) > -1e-6)
+    assert solved[1] == pytest.approx(solved[0], rel=1e-3)
+    assert solved[-2] == pytest.approx(solved[-1], rel=1e-3)
+    assert solved[-1] > 1.1 * solved[0]
+
+
+def test_recipe_approaches_both_limits():
+    problem = PROBLEMS["matern-d1"]
+    small, large = (solve_recipe(problem, lam_pen, tol=1e-12) for lam_pen in (1e-4, 1e4))
+    assert small.value == pytest.approx(solve_recipe(problem, 0.0, tol=1e-10).value, rel=5e-3)
+    assert large.value == pytest.approx(solve_recipe(problem, math.inf, tol=1e-10).value, rel=5e-3)
+    # a = 2 lam_pen (f_up - f_lo) at the optimum.
+    fitted = solve_recipe(problem, 1.0, tol=1e-12)
+    gap = values(fitted.V_up, fitted.upper) - values(fitted.V_lo, fitted.lower)
+    np.testing.assert_allclose(fitted.alpha_0, 2 * gap, atol=1e-2)
+
+
+# The SDP by itself.
+
+
+@needs_cvxpy
+@pytest.mark.parametrize("lam_pen", [0.0, 1.0, math.inf])
+def test_sdp_solution_satisfies_the_optimality_conditions(lam_pen):
+    problem = PROBLEMS["matern-d1-two-lengthscales" if lam_pen < math.inf else "matern-d1"]
+    found, r = solve_sdp(problem, lam_pen), problem.r
+    f_lo, f_up = values(problem.V_lo, found.lower), values(problem.V_up, found.upper)
+    targets = (np.abs(r), np.abs(r)) if lam_pen == math.inf else (-r, r)
+    a = 2 * lam_pen * (f_up - f_lo) if 0 < lam_pen < math.inf else np.zeros_like(r)
+    assert found.status == "optimal"
+    for V, A, f, target, g, c in [
+        (problem.V_lo, found.lower, f_lo, targets[0], found.dual_lower, found.dual_lower + a),
+        (problem.V_up, found.upper, f_up, targets[1], found.dual_upper, found.dual_upper - a),
+    ]:
+        assert np.min(np.linalg.eigvalsh(A)) > -1e-6
+        assert np.min(f - target) > -1e-6
+        assert np.min(g) > -1e-6
+        assert abs(g @ (f - target)) < 1e-4
+        # A = [V Diag(c - b/n) V' - lam1 I]_+ / (2 lam2)
+        M = (V * (c - problem.b / r.size)) @ V.T - problem.lam1 * np.eye(len(V))
+        w, U = np.linalg.eigh(M)
+        np.testing.assert_allclose(A, (U * np.maximum(w, 0)) @ U.T / (2 * problem.lam2), atol=1e-3)
+    cost = training_primal(problem, problem.V_lo, problem.V_up, found.lower, found.upper, min(lam_pen, 1.0))
+    assert found.value == pytest.approx(cost, rel=1e-6)
+
+
+@needs_cvxpy
+@pytest.mark.parametrize("lam_pen", [0.0, 1.0, math.inf])
+def test_scs_and_clarabel_agree(lam_pen):
+    problem = PROBLEMS["matern-d1"]
+    scs, clarabel = (solve_sdp(problem, lam_pen, solver=name) for name in ("SCS", "CLARABEL"))
+    assert scs.value == pytest.approx(clarabel.value, rel=1e-5)
+    np.testing.assert_allclose(scs.dual_upper, clarabel.dual_upper, atol=1e-2)
+
+
+@needs_cvxpy
+def test_scs_and_clarabel_agree_on_the_operator_penalty():
+    problem = PROBLEMS["matern-d1"]
+    weights = {"lam_pen1": 0.3, "lam_pen2": 0.5, **problem.penalties}
+    scs, clarabel = (
+        sdp.operator_penalty_sdp(problem.V_lo, problem.r, **weights, solver=name) for name in ("SCS", "CLARABEL")
+    )
+    assert scs.value == pytest.approx(clarabel.value, rel=1e-5)
+
+
+@needs_cvxpy
+def test_an_infeasible_problem_is_a_named_error():
+    V = np.array([[1.0, 0.0]])  # f vanishes at the second point, whose residual is positive
+    with pytest.raises(sdp.SDPError, match="infeasible"):
+        sdp.asymmetric_sdp(V, V, np.array([1.0, 1.0]), b=1.0, lam1=1.0, lam2=1.0)
+
+
+@needs_cvxpy
+def test_a_solver_out_of_iterations_is_not_accepted_silently():
+    with pytest.raises(sdp.SDPError):
+        solve_sdp(PROBLEMS["matern-d1"], 1.0, max_iter=2)
+
+
+@needs_cvxpy
+def test_a_loose_stop_keeps_its_status():
+    found = solve_sdp(PROBLEMS["matern-d1"], 1.0, solver="SCS", max_iters=50)
+    assert found.status == "optimal_inaccurate"
+
+
+def test_infinite_penalties_are_refused_by_the_finite_problems():
+    problem, one = PROBLEMS["matern-d1"], {"b": 1.0, "lam1": 1.0, "lam2": 1.0}
+    with pytest.raises(ValueError, match="symmetric_sdp"):
+        sdp.training_penalty_sdp(problem.V_lo, problem.V_up, problem.r, **one, lam_pen=math.inf)
+    with pytest.raises(ValueError, match="finite"):
+        sdp.operator_penalty_sdp(problem.V_lo, problem.r, **one, lam_pen1=0.0, lam_pen2=math.inf)
+
+
+def test_importing_the_reference_does_not_load_cvxpy():
+    code = (
+        "import sys, studies.reference, studies.reference.sdp, studies.reference.recipe;"
+        "sys.exit('cvxpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# The recipe by itself.
+
+
+def duals():
+    problem = draw(7, 9, 2, ell=(0.4, 0.8), lam1=0.2)
+    weights = (problem.b, problem.lam1, problem.lam2)
+    lower, upper = recipe._Side(problem.V_lo, *weights), recipe._Side(problem.V_up, *weights)
+    return {
+        "asymmetric": recipe._TrainingDual(lower, upper, problem.r, 0.0),
+        "training": recipe._TrainingDual(lower, upper, problem.r, 0.3),
+        "symmetric": recipe._SymmetricDual(lower, problem.r),
+        "operator": recipe._OperatorDual(lower, problem.r, 0.2, 0.4),
+    }
+
+
+@pytest.mark.parametrize("kind", ["asymmetric", "training", "symmetric", "operator"])
+def test_gradient_matches_finite_differences(kind):
+    dual, rng = duals()[kind], np.random.default_rng(0)
+    lowest = np.array([-1.0 if low is None else low for low, _ in dual.bounds])
+    x, h = rng.uniform(lowest, 1.0), 1e-6
+    # The dual is a function of sym(W): a general direction also checks the symmetrised storage.
+    for direction in rng.standard_normal((10, x.size)):
+        ahead, behind = (dual.objective(x + step * direction)[0] for step in (h, -h))
+        slope = dual.objective(x)[1] @ direction
+        assert slope == pytest.approx((ahead - behind) / (2 * h), rel=1e-6, abs=1e-6)
+
+
+def test_singular_kernel_uses_the_square_root_without_jitter():
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.uniform(-1, 1, (6, 1)), 2, axis=0)
+    K = gaussian(X, 2.0)
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky(K)
+    V = recipe._features(K)
+    np.testing.assert_allclose(V.T @ V, K, atol=1e-14)
+
+
+def test_regular_kernel_uses_the_upper_cholesky_factor():
+    K = PROBLEMS["matern-d1"].K_lo
+    V = recipe._features(K)
+    np.testing.assert_array_equal(V, np.triu(V))
+    np.testing.assert_allclose(V.T @ V, K, atol=1e-14)
+
+
+@needs_cvxpy
+def test_singular_kernel_gives_the_value_of_the_sdp():
+    rng = np.random.default_rng(2)
+    X = np.repeat(rng.uniform(-1, 1, (6, 1)), 2, axis=0)
+    K, r = gaussian(X, 0.5), rng.standard_normal(12)
+    problem = Problem(K, K, r, 1.0, 0.5, 1.0)
+    assert solve_recipe(problem, 1.0, tol=1e-10).value == pytest.approx(solve_sdp(problem, 1.0).value, rel=1e-4)
+
+
+def test_callback_sees_every_iteration_and_stops_the_run():
+    problem, seen = PROBLEMS["matern-d1"], []
+
+    def stop_at_the_fifth(gamma_lo, gamma_up, alpha_0, seconds):
+        seen.append((gamma_lo, gamma_up, alpha_0, seconds))
+        return len(seen) == 5
+
+    result = solve_recipe(problem, 1.0, tol=0.0, callback=stop_at_the_fifth)
+    assert result.iterations == len(seen) == 5
+    assert "StopIteration" in result.message
+    np.testing.assert_array_equal(result.gamma_lower, seen[-1][0])
+    np.testing.assert_array_equal(result.gamma_upper, seen[-1][1])
+    np.testing.assert_array_equal(result.alpha_0, seen[-1][2])
+    assert np.any(seen[0][2] != seen[-1][2])
+    times = [entry[3] for entry in seen]
+    assert np.all(np.diff([0.0, *times, result.seconds]) > 0)
+    # The reported value belongs to the reported multipliers.
+    side = recipe._Side(result.V_lo, problem.b, problem.lam1, problem.lam2)
+    dual = recipe._TrainingDual(side, side, problem.r, 1.0)
+    assert result.value == pytest.approx(-dual.objective(np.concatenate(seen[-1][:3]))[0], rel=1e-12)
+
+
+def test_operator_callback_receives_the_matrix():
+    problem, shapes = PROBLEMS["matern-d1"], set()
+    result = paper_recipe_operator(
+        problem.K_lo,
+        problem.r,
+        **problem.penalties,
+        lam_pen1=0.1,
+        lam_pen2=0.5,
+        callback=lambda _lo, _up, W, _seconds: shapes.add(W.shape),
+    )
+    n = problem.r.size
+    assert shapes == {(n, n)}
+    assert result.alpha_0 is None
+    assert result.W.shape == (n, n)
+
+
+@pytest.mark.parametrize("lam_pen", [0.0, 1.0, math.inf])
+def test_decompositions_are_counted(lam_pen, monkeypatch):
+    problem, calls, eigh = PROBLEMS["matern-d1"], [], np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda M: calls.append(M.shape) or eigh(M))
+    result = solve_recipe(problem, lam_pen)
+    assert result.decompositions == len(calls)
+    assert result.iterations > 0
+    calls.clear()
+    weights = {"lam_pen1": 0.1, "lam_pen2": 0.5, **problem.penalties}
+    operator = paper_recipe_operator(problem.K_lo, problem.r, **weights)
+    assert operator.decompositions == len(calls)
+
+
+def test_zero_tolerance_runs_to_the_iteration_limit():
+    result = solve_recipe(PROBLEMS["matern-d1"], 1.0, tol=0.0, max_iterations=30)
+    assert result.iterations == 30
+
+
+def test_a_side_without_positive_targets_vanishes():
+    problem = PROBLEMS["matern-d1"]
+    result = paper_recipe(problem.K_lo, problem.K_up, np.abs(problem.r), **problem.penalties, lam_pen=0.0, tol=1e-10)
+    np.testing.assert_array_equal(result.lower, 0.0)
+    np.testing.assert_array_equal(result.gamma_lower, 0.0)
+
+
+def test_wrong_penalties_are_refused():
+    problem = PROBLEMS["matern-d1-two-lengthscales"]
+    with pytest.raises(ValueError, match="same kernel"):
+        solve_recipe(problem, math.inf)
+    with pytest.raises(ValueError, match="non-negative"):
+        solve_recipe(problem, -1.0)
+    with pytest.raises(ValueError, match="lam2 > 0"):
+        paper_recipe(problem.K_lo, problem.K_up, problem.r, b=1.0, lam1=1.0, lam2=0.0, lam_pen=1.0)
+    with pytest.raises(ValueError, match="lam_pen2"):
+        paper_recipe_operator(problem.K_lo, problem.r, **problem.penalties, lam_pen1=1.0, lam_pen2=0.0)
