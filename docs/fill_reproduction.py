@@ -1,7 +1,8 @@
 """Write the tables of docs/reproduction.md from the stored rows: ``python docs/fill_reproduction.py``.
 
-A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``, NAME an entry of ``python -m studies reproduce --list``, or
-``overview``: what is stored of each. The time of an entry stands between ``<!-- time NAME -->`` and ``<!-- end -->``.
+A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``, NAME an entry of ``python -m studies reproduce
+--list``, or ``overview``: what is stored of each. The time of an entry stands between ``<!-- time NAME -->`` and
+``<!-- end -->``.
 """
 
 from __future__ import annotations

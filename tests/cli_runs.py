@@ -10,17 +10,17 @@ FIXED = ("--lengthscale", "median", "--symmetry-penalty", "10")  # nothing to tu
 FAST = ("--model", "linear", *FIXED)
 
 
-def sosbands(*words):
+def sosbands(*words, program=app):
     """Run a command; the result has exit_code, stdout and stderr."""
-    result = CliRunner().invoke(app, [str(word) for word in words])
+    result = CliRunner().invoke(program, [str(word) for word in words])
     escaped = result.exception
     assert escaped is None or isinstance(escaped, SystemExit), f"not turned into a message: {escaped!r}"
     return result
 
 
-def done(*words):
+def done(*words, program=app):
     """Run a command that must succeed; what it printed to stdout."""
-    result = sosbands(*words)
+    result = sosbands(*words, program=program)
     assert result.exit_code == 0, result.stderr
     return result.stdout
 

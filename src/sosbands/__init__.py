@@ -7,12 +7,12 @@ whose solution is certified; a penalty moves the bands continuously from asymmet
 from importlib import import_module
 from typing import Any
 
+from sosbands._version import __version__ as __version__
 from sosbands.bands import BandSolution, SoSFunction, learn_band_path, learn_bands
 from sosbands.point_models import SmoothingSplineRegressor
 from sosbands.regressors import SoSBandRegressor
 from sosbands.regressors.persistence import load
 
-__version__ = "0.1.0"
 __all__ = [
     "BandSolution",
     "SmoothingSplineRegressor",

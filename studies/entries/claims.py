@@ -24,7 +24,7 @@ def compute(config: Config) -> Rows:
     """A row per claim, from rows that are stored; nothing is computed anew."""
     stored = replace(config, compute_missing=False)
     rows = {
-        entry: import_module(f"studies.{entry.replace('-', '_')}").compute(stored)
+        entry: import_module(f"studies.entries.{entry.replace('-', '_')}").compute(stored)
         for entry in dict.fromkeys(claim.entry for claim in CLAIMS)
     }
     found = [{"claim": each.words, "entry": each.entry, **_checked(each, rows[each.entry])} for each in CLAIMS]

@@ -349,18 +349,6 @@ def test_explore_writes_the_page(folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
-def test_bench_measures_both_at_the_same_gap():
-    found = json.loads(done("bench", "--rows", "60", "--repeats", "1", "--json"))
-    assert found["rows"] == 60
-    assert [row["symmetry penalty"] for row in found["results"]] == [0.0, 1.0, 100.0]
-    for row in found["results"]:
-        assert 0 <= row["gap"] <= 1e-4
-        assert 0 <= row["recipe gap"] <= 1e-4
-        assert row["ratio"] == pytest.approx(row["recipe seconds"] / row["seconds"])
-    printed = done("bench", "--rows", "30", "--repeats", "1")
-    assert "ratio: seconds of the recipe over ours" in printed
-
-
 def test_json_is_the_only_output(folder, tmp_path):
     model, new = folder / "mixed.model", folder / "mixed-new.csv"
     for words in (
@@ -374,7 +362,7 @@ def test_json_is_the_only_output(folder, tmp_path):
         assert "filled with the median" in sosbands(*words).stderr
 
 
-@pytest.mark.parametrize("command", ["demo", "fit", "predict", "evaluate", "compare", "explore", "bench", "reproduce"])
+@pytest.mark.parametrize("command", ["demo", "fit", "predict", "evaluate", "compare", "explore"])
 def test_every_help_has_an_example_of_itself(command):
     printed = done(command, "--help")
     assert re.search(rf"Example:\n +sosbands {command} ", printed)
@@ -397,7 +385,7 @@ def commands_in_the_docs():
 def test_commands_in_the_docs_can_be_typed(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where none of the files exist: the command line is understood, then a file is missing
     words = line.split()[1:]
-    if words[0] in ("demo", "bench", "reproduce"):
+    if words[0] == "demo":
         assert all(word in done(words[0], "--help") for word in words if word.startswith("-"))
         return
     result = sosbands(*words)

@@ -52,7 +52,6 @@ BAD_WORDS = {
         ["compare", "good.csv", "--target", "y", "--repetitions", "0"],
         "'0' is not a whole number from 1",
     ),
-    "too few rows to bench": (["bench", "--rows", "5"], "'5' is not a whole number from 20 to 1000"),
     "predict without data": (["predict", "numbers.model", "-o", "out.csv"], "Missing argument 'DATA'"),
 }
 

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
 
-from sosbands import gaussian_process
 from sosbands.datasets import synthetic_case
 from sosbands.exceptions import LeaveOneOutError
 from sosbands.point_models import (
@@ -25,6 +24,7 @@ from sosbands.point_models import (
     SmoothingSplineRegressor,
     chosen_rule,
     default_regressor,
+    gaussian_process,
     leave_one_out_process,
     residual_rule,
 )

@@ -718,11 +718,11 @@ def test_the_summary_of_groups_and_weights():
 def test_the_summary_of_an_unfinished_solve(monkeypatch):
     from dataclasses import replace
 
-    from sosbands import bands
+    from sosbands.bands import learn
     from sosbands.solvers import Status
 
-    solved = bands.solve
-    monkeypatch.setattr(bands, "solve", lambda *a, **k: replace(solved(*a, **k), status=Status.STALLED))
+    solved = learn.solve
+    monkeypatch.setattr(learn, "solve", lambda *a, **k: replace(solved(*a, **k), status=Status.STALLED))
     with pytest.warns(NotCertifiedWarning):
         model = fast().fit(X, Y)
     assert "NOT certified to the tolerance asked for (stalled): the gap is" in model.summary()

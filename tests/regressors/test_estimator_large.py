@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from sosbands import SoSBandRegressor, learning_data
+from sosbands import SoSBandRegressor
+from sosbands.regressors import rows as row_blocks
 
 ROWS, LEARNING = 200_000, 200
 BYTES_PER_ROW = 160  # the features as float64, both ends, the support and what the metrics of a block need
@@ -49,7 +50,7 @@ def test_memory_of_many_rows(method, model, many):
 @pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
 def test_the_bound_rejects_prediction_in_one_piece(model, many, monkeypatch):
     few = many[:40_000]
-    monkeypatch.setattr(learning_data, "BLOCK_ROWS", len(few))
+    monkeypatch.setattr(row_blocks, "BLOCK_ROWS", len(few))
     monkeypatch.setattr("sosbands.kernels.features.BLOCK_VALUES", len(few) * LEARNING)
     assert extra_memory(lambda: model.predict_interval(few)) > 5 * len(few) * BYTES_PER_ROW
 
@@ -58,7 +59,7 @@ def test_the_bound_rejects_prediction_in_one_piece(model, many, monkeypatch):
 def test_blocks_do_not_change_the_numbers(many, monkeypatch):
     model, rows = learn(None), many[:5000]
     ends, center, support = model.predict_interval(rows), model.predict(rows), model.support(rows)
-    monkeypatch.setattr(learning_data, "BLOCK_ROWS", 77)
+    monkeypatch.setattr(row_blocks, "BLOCK_ROWS", 77)
     np.testing.assert_allclose(model.predict_interval(rows), ends, rtol=1e-12)
     np.testing.assert_allclose(model.predict(rows), center, rtol=1e-12)
     np.testing.assert_allclose(model.support(rows), support, rtol=1e-9)

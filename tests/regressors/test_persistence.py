@@ -21,8 +21,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 import sosbands
-from sosbands import SmoothingSplineRegressor, SoSBandRegressor, load, persistence
+from sosbands import SmoothingSplineRegressor, SoSBandRegressor, load
 from sosbands.exceptions import ModelFileError, NotCalibratedError, SosbandsWarning, UntrustedTypesError
+from sosbands.regressors import persistence
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (60, 2))
@@ -318,8 +319,12 @@ BAD_FILES = {
     "empty": (lambda p: p.write_bytes(b""), "not a model file of sosbands"),
     "pickle": (lambda p: p.write_bytes(pickle.dumps({"format": 1})), "not a model file of sosbands"),
     "newer": (
-        lambda p: rewrite(p, sosbands_json=json.dumps({"format": 2, "sosbands": "9.1"})),
-        "written by sosbands 9.1 in format 2; this version reads formats up to 1: upgrade sosbands",
+        lambda p: rewrite(p, sosbands_json=json.dumps({"format": 3, "sosbands": "9.1"})),
+        "written by sosbands 9.1 in format 3; this version reads formats up to 2: upgrade sosbands",
+    ),
+    "older": (
+        lambda p: rewrite(p, sosbands_json=json.dumps({"format": 1, "sosbands": "0.1.0"})),
+        "written by sosbands 0.1.0 in format 1, which this version does not read .* fit the model again, or use it",
     ),
     "newer, unknown content": (
         lambda p: rewrite(p, sosbands_json=json.dumps({"format": 3, "sosbands": "10"}), schema_json="{}"),

@@ -87,7 +87,7 @@ def test_every_entry_is_a_file_with_compute_and_draw():
     from importlib import import_module
 
     for entry in ENTRIES:
-        module = import_module(f"studies.{entry.name.replace('-', '_')}")
+        module = import_module(f"studies.entries.{entry.name.replace('-', '_')}")
         assert callable(module.compute), entry.name
         assert callable(module.draw), entry.name
     with pytest.raises(ValueError, match=r"name='figure-7': expected one of \['penalty-bands'"):

@@ -1,16 +1,23 @@
-"""`python -m studies reproduce`: what it computes, writes and says, and what happens when something is missing or broken."""
+"""`python -m studies reproduce`: what it computes, writes and says, also when something is missing or broken."""
 
 import csv
 import gzip
+import json
+import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
 
 pytest.importorskip("typer")
-from cli_runs import done, sosbands
+import cli_runs
 from sosbands.comparison import TextTable
 from studies import ENTRIES, Entry
+from studies.__main__ import app
+
+studies = partial(cli_runs.sosbands, program=app)
+done = partial(cli_runs.done, program=app)
 
 
 class DatasetNotFoundError(FileNotFoundError):
@@ -134,14 +141,14 @@ def test_stored_rows_are_drawn_and_nothing_is_computed(tmp_path, monkeypatch):
         assert "2 rows, 0 failed" in done("reproduce", "numbers", "-o", tmp_path, *words)
         assert "1,1.3333333333333333," in (tmp_path / "quick" / "numbers.csv").read_text()
     assert (tmp_path / "quick" / "numbers.jsonl.gz").read_bytes() == kept
-    result = sosbands("reproduce", "numbers", "-o", tmp_path, "--preset", "paper", "--stored")
+    result = studies("reproduce", "numbers", "-o", tmp_path, "--preset", "paper", "--stored")
     assert (result.exit_code, result.stderr) == (1, f"error: nothing is stored in {tmp_path / 'paper'}\n")
     assert names(tmp_path) == ["quick"]
 
 
 def test_rows_that_failed_are_counted_and_can_be_run_again(tmp_path, monkeypatch):
     use(monkeypatch, MadeUp("numbers", "table", "Some numbers", function=without_data))
-    result = sosbands("reproduce", "numbers", "-o", tmp_path)
+    result = studies("reproduce", "numbers", "-o", tmp_path)
     assert result.exit_code == 0
     assert "2 rows, 1 failed" in result.stdout
     assert result.stderr == (
@@ -149,8 +156,8 @@ def test_rows_that_failed_are_counted_and_can_be_run_again(tmp_path, monkeypatch
         "--retry-failed\n"
     )
     use(monkeypatch, MadeUp("numbers", "table", "Some numbers"))
-    assert "2 rows, 1 failed" in sosbands("reproduce", "numbers", "-o", tmp_path).stdout
-    assert "2 rows, 0 failed" in sosbands("reproduce", "numbers", "-o", tmp_path, "--retry-failed").stdout
+    assert "2 rows, 1 failed" in studies("reproduce", "numbers", "-o", tmp_path).stdout
+    assert "2 rows, 0 failed" in studies("reproduce", "numbers", "-o", tmp_path, "--retry-failed").stdout
 
 
 def test_all_goes_on_without_what_cannot_run(tmp_path, monkeypatch):
@@ -160,7 +167,7 @@ def test_all_goes_on_without_what_cannot_run(tmp_path, monkeypatch):
         MadeUp("broken", "table", "A fault in drawing", picture=cannot_draw),
         MadeUp("numbers", "table", "Some numbers"),
     )
-    result = sosbands("reproduce", "all", "-o", tmp_path)
+    result = studies("reproduce", "all", "-o", tmp_path)
     assert result.exit_code == 1
     assert result.stdout.startswith("numbers: Some numbers\n")
     assert result.stderr.splitlines() == [
@@ -172,12 +179,12 @@ def test_all_goes_on_without_what_cannot_run(tmp_path, monkeypatch):
     assert (tmp_path / "quick" / "numbers.md").exists()
     assert not (tmp_path / "quick" / "broken.md").exists()
     use(monkeypatch, MadeUp("numbers", "table", "Some numbers"))
-    assert sosbands("reproduce", "all", "-o", tmp_path).exit_code == 0
+    assert studies("reproduce", "all", "-o", tmp_path).exit_code == 0
 
 
 def test_an_entry_alone_that_is_broken_is_an_error(tmp_path, monkeypatch):
     use(monkeypatch, MadeUp("packages", "table", "Without a package", function=without_package))
-    result = sosbands("reproduce", "packages", "-o", tmp_path)
+    result = studies("reproduce", "packages", "-o", tmp_path)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(
         "error: every row failed, 2 rows with ModuleNotFoundError: No module named 'hetgpy'"
@@ -191,7 +198,7 @@ def test_after_an_interruption_the_same_command_continues(tmp_path, monkeypatch)
             raise KeyboardInterrupt
 
     use(monkeypatch, Interrupted("numbers", "table", "Some numbers"))
-    result = sosbands("reproduce", "all", "-o", tmp_path)
+    result = studies("reproduce", "all", "-o", tmp_path)
     assert result.exit_code == 130
     assert f"finished rows are kept in {tmp_path / 'quick'}: the same command continues\n" in result.stderr
     use(monkeypatch, MadeUp("numbers", "table", "Some numbers"))
@@ -201,23 +208,50 @@ def test_after_an_interruption_the_same_command_continues(tmp_path, monkeypatch)
 
 
 def test_wrong_command_lines(tmp_path):
-    unknown = sosbands("reproduce", "no-such-figure")
+    unknown = studies("reproduce", "no-such-figure")
     assert unknown.exit_code == 2
     assert "'no-such-figure' is not one of all, " in unknown.stderr
     assert all(entry.name in unknown.stderr for entry in ENTRIES)
-    assert "NAME is missing: expected all, or a name that --list gives" in sosbands("reproduce").stderr
-    assert "'huge' is not one of quick, paper" in sosbands("reproduce", "all", "--preset", "huge").stderr
+    assert "NAME is missing: expected all, or a name that --list gives" in studies("reproduce").stderr
+    assert "'huge' is not one of quick, paper" in studies("reproduce", "all", "--preset", "huge").stderr
     (tmp_path / "file").write_text("")
-    result = sosbands("reproduce", "all", "-o", tmp_path / "file")
+    result = studies("reproduce", "all", "-o", tmp_path / "file")
     assert (result.exit_code, result.stderr) == (1, f"error: output {tmp_path / 'file'} is a file: expected a folder\n")
 
 
 def test_an_entry_of_the_paper_without_the_data_folder(tmp_path, monkeypatch):
     monkeypatch.delenv("SOSBANDS_DATA", raising=False)
-    result = sosbands("reproduce", "real-data", "-o", tmp_path, "--jobs", "1")
+    result = studies("reproduce", "real-data", "-o", tmp_path, "--jobs", "1")
     assert result.exit_code == 0
     assert "3 rows, 2 failed" in result.stdout
     assert "Not found: MPG, Yacht." in result.stdout
     assert "2 rows with DatasetNotFoundError: mpg.csv" in result.stderr
     text = (tmp_path / "quick" / "real-data.md").read_text(encoding="utf-8")
     assert "| Diabetes | 10 | 442 | 101 | 170 | 171 | - | - |" in text
+
+
+def test_bench_measures_both_at_the_same_gap():
+    found = json.loads(done("bench", "--rows", "60", "--repeats", "1", "--json"))
+    assert found["rows"] == 60
+    assert [row["symmetry penalty"] for row in found["results"]] == [0.0, 1.0, 100.0]
+    for row in found["results"]:
+        assert 0 <= row["gap"] <= 1e-4
+        assert 0 <= row["recipe gap"] <= 1e-4
+        assert row["ratio"] == pytest.approx(row["recipe seconds"] / row["seconds"])
+    printed = done("bench", "--rows", "30", "--repeats", "1")
+    assert "ratio: seconds of the recipe over ours" in printed
+
+
+def test_the_bench_refuses_too_few_rows():
+    few = studies("bench", "--rows", "5")
+    assert few.exit_code == 2
+    assert "'5' is not a whole number from 20 to 1000" in few.stderr
+
+
+@pytest.mark.parametrize("command", ["reproduce", "bench"])
+def test_every_help_has_an_example_of_itself(command):
+    printed = done(command, "--help")
+    words = re.search(rf"Example:\n +python -m studies {command} (.*)", printed).group(1).split()
+    described = printed[printed.index("Options:") :]
+    assert all(word in described for word in words if word.startswith("-"))
+    assert command in done("--help")

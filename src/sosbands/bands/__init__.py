@@ -4,14 +4,12 @@ from sosbands.bands.learn import learn_band_grid, learn_band_path, learn_bands
 from sosbands.bands.prepare import penalty_scale
 from sosbands.bands.scaling import PenaltyScale
 from sosbands.bands.solution import BandSolution
-from sosbands.bands.sos import SoSFunction, deployed_pair, evaluate_pair
+from sosbands.bands.sos import SoSFunction
 
 __all__ = [
     "BandSolution",
     "PenaltyScale",
     "SoSFunction",
-    "deployed_pair",
-    "evaluate_pair",
     "learn_band_grid",
     "learn_band_path",
     "learn_bands",

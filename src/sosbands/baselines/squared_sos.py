@@ -10,7 +10,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.model_selection import KFold
 
 from sosbands._types import Array
-from sosbands.bands import evaluate_pair, learn_bands, penalty_scale
+from sosbands.bands import learn_bands, penalty_scale
+from sosbands.bands.sos import evaluate_pair
 from sosbands.baselines.base import Baseline, check, is_number
 from sosbands.baselines.squared_tuning import tune_lengthscale
 from sosbands.conformal import Band

@@ -9,13 +9,14 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from sosbands._version import __version__
+
 PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib", "quantile-forest", "hetgpy")
 
 
 def environment() -> dict[str, str | int]:
     """Versions of Python and of the packages that results depend on, the processor and its number of threads."""
-    # the package is being used, so it is loaded; importing it here would be an import upwards
-    found: dict[str, str | int] = {"sosbands": sys.modules["sosbands"].__version__, "python": platform.python_version()}
+    found: dict[str, str | int] = {"sosbands": __version__, "python": platform.python_version()}
     for name in PACKAGES:
         try:
             found[name] = metadata.version(name)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sosbands._version import __version__
 from sosbands.exceptions import ModelFileError, UntrustedTypesError
 
 FORMAT = 2  # 1 named types by where they stood before the rooms of 0.2
@@ -118,8 +119,6 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
 
 
 def _write_header(file: Path) -> None:
-    from sosbands import __version__
-
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr(HEADER, json.dumps({"format": FORMAT, "sosbands": __version__}))
     with open(file, "rb+") as written:
@@ -140,7 +139,7 @@ def _check_header(file: Path, shown: str) -> None:
     if written_in < FORMAT:
         raise ModelFileError(
             f"{shown} was written by sosbands {version} in format {written_in}, which this version does not read "
-            f"(it reads format {FORMAT}): fit the model again, or read it with sosbands {version}"
+            f"(it reads format {FORMAT}): fit the model again, or use it with sosbands {version}"
         )
     if written_in > FORMAT:
         raise ModelFileError(

@@ -10,7 +10,8 @@ from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands._types import Array
-from sosbands.bands import deployed_pair, evaluate_pair, learn_bands, penalty_scale
+from sosbands.bands import learn_bands, penalty_scale
+from sosbands.bands.sos import deployed_pair, evaluate_pair
 from sosbands.conformal import Band
 from sosbands.exceptions import OffDataWarning
 from sosbands.point_models import chosen_rule, point_model
