@@ -18,11 +18,11 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from sosbands.bands.scaling import read_penalties
 from threadpoolctl import threadpool_limits
 
 from sosbands import BandSolution, learn_bands
 from sosbands.bands.prepare import prepare
-from sosbands.bands.scaling import read_penalties
 from sosbands.datasets import synthetic_case
 from sosbands.kernels import learn_features, median_lengthscale, resolve_kernel
 from sosbands.problems import (
@@ -97,7 +97,7 @@ def cube(n: int, d: int) -> Data:
 
 def exact_problem(V: np.ndarray, r: np.ndarray, penalty: float, kind: str = "training"):
     """The two-sided problem with b = 10, lam1 = lam2 = 1 in the units of the residuals."""
-    term = SideTerm(V, b=10.0, lam1=1.0, lam2=1.0)
+    term = SideTerm.of(V, b=10.0, lam1=1.0, lam2=1.0)
     if penalty == 0:
         return AsymmetricProblem(term, term, r)
     if np.isinf(penalty):

@@ -104,7 +104,7 @@ def measure(n: int) -> Iterator[Row]:
     """The three rows of one size, the quick one first: the others are measured against it."""
     X, r = residuals(n)
     literal, literal_seconds = run_recipe(X, r, tol=1e-2)
-    term = SideTerm(literal.V_lo, b=B, lam1=LAM1, lam2=LAM2)
+    term = SideTerm.of(literal.V_lo, b=B, lam1=LAM1, lam2=LAM2)
     problem = TrainingPenaltyProblem(term, term, r, LAM_PEN)
     ours = lbfgs_row(X, r, problem)
     yield ours

@@ -89,7 +89,7 @@ def _ours(X: Array, r: Array, penalty: float) -> tuple[float, BandSolution]:
 def _recipe(X: Array, r: Array, penalty: float) -> tuple[float, float]:
     """Seconds of the recipe until its certified gap is small enough, and that gap."""
     kernel = resolve_kernel("matern52", LENGTHSCALE, X)
-    term = SideTerm(learn_features(X, kernel, "exact").V, b=10.0, lam1=1.0, lam2=1.0)
+    term = SideTerm.of(learn_features(X, kernel, "exact").V, b=10.0, lam1=1.0, lam2=1.0)
     problem: Any = AsymmetricProblem(term, term, r) if penalty == 0 else TrainingPenaltyProblem(term, term, r, penalty)
     calls, gap = 0, np.inf
 

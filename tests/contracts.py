@@ -104,8 +104,8 @@ class Case:
         """The library's problem; `classes` replaces some of its classes by others."""
         classes = classes or {}
         V_lo, V_up = self.features
-        lower = SideTerm(V_lo, **self.penalties)
-        upper = SideTerm(V_up, **self.penalties) if self.ell[0] != self.ell[1] else lower
+        lower = SideTerm.of(V_lo, **self.penalties)
+        upper = SideTerm.of(V_up, **self.penalties) if self.ell[0] != self.ell[1] else lower
         if self.is_symmetric:
             return classes.get("symmetric", SymmetricProblem)(lower, self.r)
         if not any(self.lam_pen):
@@ -166,7 +166,7 @@ CASES = {
 def random_points(problem, seed, count=3, size=1.0):
     """Feasible points with every multiplier well inside, large enough for operators of several squares."""
     rng = np.random.default_rng(seed)
-    bounded = np.isfinite(problem.lower_bounds)
+    bounded = np.isfinite(problem.bounds.lower)
     for _ in range(count):
         inside = rng.uniform(0.3, 3.0, problem.n_variables)
         yield size * np.where(bounded, inside, 0.5 * rng.standard_normal(problem.n_variables))
@@ -257,7 +257,7 @@ def check_certificates_anywhere(case, problem):
             np.testing.assert_allclose(certificate.dual_value, problem.value_and_grad(z)[0], rtol=1e-12, atol=1e-12)
     outside = next(random_points(problem, 7)) - 2.0  # some multipliers negative: clipped
     check_certificate(case, problem, problem.certificate(outside))
-    inside = np.maximum(outside, problem.lower_bounds)
+    inside = problem.bounds.clip(outside)
     assert problem.certificate(outside).dual_value == problem.certificate(inside).dual_value
 
 

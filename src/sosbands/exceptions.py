@@ -23,6 +23,10 @@ class ScaleError(SosbandsError, ValueError):
     """Residuals and penalties differ by so many orders of magnitude that double precision cannot hold both."""
 
 
+class ProblemShapeError(SosbandsError, TypeError):
+    """A solver needs members that a problem does not have."""
+
+
 class SosbandsWarning(UserWarning):
     """Base class of the package's own warnings."""
 

@@ -109,7 +109,7 @@ def test_zero_is_two_separate_problems(kind):
     X, r = data(1)
     penalty = 0.0 if kind == "training" else (0.0, 0.0)
     solution = certified(X, r, symmetry_penalty=penalty, symmetry_kind=kind, width_penalty=2.0)
-    term = SideTerm(solution.lower.features.V, b=2.0, lam1=1.0, lam2=1.0)
+    term = SideTerm.of(solution.lower.features.V, b=2.0, lam1=1.0, lam2=1.0)
     sides = [solve(OneSidedProblem(term, target), tol=TOL) for target in (-r, r)]
     assert solution.dual_value == pytest.approx(sum(s.certificate.dual_value for s in sides), rel=3e-6)
     for f, side in zip((solution.values_lower, solution.values_upper), sides, strict=True):
@@ -122,7 +122,9 @@ def test_infinity_is_one_shared_function(kind, penalty):
     solution = certified(X, r, symmetry_penalty=penalty, symmetry_kind=kind, width_penalty=2.0)
     assert np.array_equal(solution.lower.operator, solution.upper.operator)
     assert np.all(solution.values_lower >= np.abs(r) * (1 - 1e-9))
-    alone = solve(OneSidedProblem(SideTerm(solution.lower.features.V, b=2.0, lam1=1.0, lam2=1.0), np.abs(r)), tol=TOL)
+    alone = solve(
+        OneSidedProblem(SideTerm.of(solution.lower.features.V, b=2.0, lam1=1.0, lam2=1.0), np.abs(r)), tol=TOL
+    )
     assert solution.dual_value == pytest.approx(2 * alone.certificate.dual_value, rel=3e-6)
 
 

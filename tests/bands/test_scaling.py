@@ -6,10 +6,11 @@ import pytest
 from contracts import matern52, square_root
 from sosbands import learn_bands
 from sosbands.bands import penalty_scale
-from sosbands.bands.scaling import Penalties, PenaltyScale, read_penalties, root_mean_square, solver_units
+from sosbands.bands.penalties import PenaltyScale, SymmetryPenalty
+from sosbands.bands.units import root_mean_square, solver_units
 from sosbands.exceptions import ScaleError
 from sosbands.kernels import median_lengthscale
-from sosbands.problems import OneSidedProblem, SideTerm
+from sosbands.problems import FeatureSpace, OneSidedProblem, SideCost, SideTerm
 from sosbands.solvers import Status, solve
 
 TOL = 1e-6
@@ -111,14 +112,13 @@ def test_solver_units_state_the_same_problem():
     """Value of the objective and of the dual in both units, at an arbitrary point."""
     X, r = data(5, 12)
     V = 3.0 * square_root(matern52(X, X, 0.4))
-    given = Penalties(2.0, 0.5, 3.0, 0.0, 0.7, "training")
+    given = SideCost(2.0, 0.5, 3.0)
     variance = float(np.square(V).sum(axis=0).max())
     units = solver_units(r, variance, given)
-    assert units.penalties.lam2 == 0.5
+    assert units.cost.lam2 == 0.5
     assert root_mean_square(r / units.rms) == pytest.approx(1.0, rel=1e-14)
-    user = OneSidedProblem(SideTerm(V, b=given.b, lam1=given.lam1, lam2=given.lam2), r)
-    pen = units.penalties
-    solver = OneSidedProblem(SideTerm(V / np.sqrt(variance), b=pen.b, lam1=pen.lam1, lam2=pen.lam2), r / units.rms)
+    user = OneSidedProblem(SideTerm(FeatureSpace(V), given), r)
+    solver = OneSidedProblem(SideTerm(FeatureSpace(V / np.sqrt(variance)), units.cost), r / units.rms)
     z = np.random.default_rng(0).uniform(0, 20, 12)
     assert user.value_and_grad(units.multiplier * z)[0] == pytest.approx(
         units.value * solver.value_and_grad(z)[0], rel=1e-10
@@ -126,12 +126,13 @@ def test_solver_units_state_the_same_problem():
     in_user_units, in_solver_units = user.certificate(units.multiplier * z), solver.certificate(z)
     assert in_user_units.primal_value == pytest.approx(units.value * in_solver_units.primal_value, rel=1e-9)
     # lam_pen sum (f_lo - f_up)^2, f = rms f'
-    assert given.lam_pen2 * units.rms**2 == pytest.approx(units.value * pen.lam_pen2, rel=1e-12)
-    operator = solver_units(r, variance, Penalties(2.0, 0.5, 3.0, 0.4, 0.7, "operator"))
+    training = units.symmetry(SymmetryPenalty(0.0, 0.7, "training"))
+    assert 0.7 * units.rms**2 == pytest.approx(units.value * training.lam_pen2, rel=1e-12)
+    operator = units.symmetry(SymmetryPenalty(0.4, 0.7, "operator"))
     # lam_pen1 ||A||_* + lam_pen2 ||A||^2, A = rms/variance A'
-    unit = operator.rms / variance
-    assert 0.4 * unit == pytest.approx(operator.value * operator.penalties.lam_pen1, rel=1e-12)
-    assert 0.7 * unit**2 == pytest.approx(operator.value * operator.penalties.lam_pen2, rel=1e-12)
+    unit = units.rms / variance
+    assert 0.4 * unit == pytest.approx(units.value * operator.lam_pen1, rel=1e-12)
+    assert 0.7 * unit**2 == pytest.approx(units.value * operator.lam_pen2, rel=1e-12)
 
 
 def test_root_mean_square_neither_overflows_nor_underflows():
@@ -192,7 +193,7 @@ def test_penalty_scale_against_a_direct_solve():
     X, r = data(9, 25)
     rms = np.sqrt(np.mean(r**2))
     V = square_root(matern52(X, X, median_lengthscale(X)))
-    problem = OneSidedProblem(SideTerm(V, b=1.0, lam1=1.0, lam2=1.0), np.abs(r) / rms)
+    problem = OneSidedProblem(SideTerm.of(V, b=1.0, lam1=1.0, lam2=1.0), np.abs(r) / rms)
     direct = solve(problem, tol=1e-8)
     assert direct.certificate.gap <= 1e-8
     (side,) = direct.certificate.sides
@@ -215,12 +216,13 @@ def test_penalty_scale_does_not_depend_on_the_unit_of_the_residuals():
 
 def test_apply_by_hand():
     scale = PenaltyScale(rms=2.0, width=4.0, trace=5.0, squared_norm=8.0, n=10)
-    given = scale.apply(Penalties(20.0, 1.0, 1.0, 0.0, 3.0, "training"))
-    assert (given.b, given.lam1, given.lam2) == pytest.approx((5.0, 0.2, 1 / 8 / 2), rel=1e-14)
+    cost = scale.cost(SideCost(20.0, 1.0, 1.0))
+    assert (cost.b, cost.lam1, cost.lam2) == pytest.approx((5.0, 0.2, 1 / 8 / 2), rel=1e-14)
+    given = scale.symmetry(SymmetryPenalty(0.0, 3.0, "training"))
     assert (given.lam_pen1, given.lam_pen2) == pytest.approx((0.0, 3.0 / (10 * 16) / 2), rel=1e-14)
-    given = scale.apply(Penalties(20.0, 1.0, 1.0, 3.0, 3.0, "operator"))
+    given = scale.symmetry(SymmetryPenalty(3.0, 3.0, "operator"))
     assert (given.lam_pen1, given.lam_pen2) == pytest.approx((3 / 5, 3 / 8 / 2), rel=1e-14)
-    limits = scale.apply(Penalties(20.0, 1.0, 1.0, 0.0, np.inf, "training"))
+    limits = scale.symmetry(SymmetryPenalty(0.0, np.inf, "training"))
     assert limits.is_symmetric
     assert not limits.is_asymmetric
 
@@ -257,7 +259,7 @@ def test_a_reused_scale_fixes_the_literal_problem():
     """On other residuals a given scale means the same literal penalties, whatever their size."""
     X, r = data(12)
     scale = penalty_scale(X, r)
-    literal = scale.apply(read_penalties(10.0, 1.0, 1.0, 1.0, "training"))
+    literal, symmetry = scale.cost(SideCost(10.0, 1.0, 1.0)), scale.symmetry(SymmetryPenalty(0.0, 1.0, "training"))
     X2, r2 = data(13, 12)
     reused = certified(X2, 3 * r2, normalize=scale)
     direct = certified(
@@ -266,7 +268,7 @@ def test_a_reused_scale_fixes_the_literal_problem():
         width_penalty=literal.b,
         trace_penalty=literal.lam1,
         frobenius_penalty=literal.lam2,
-        symmetry_penalty=literal.lam_pen2,
+        symmetry_penalty=symmetry.lam_pen2,
     )
     assert reused.primal_value == pytest.approx(direct.primal_value, rel=1e-9)
 

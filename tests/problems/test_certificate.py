@@ -71,7 +71,7 @@ def test_difference_eigenvalues(ranks, ridges):
 def test_scaling_is_the_smallest_that_covers():
     """One point, f = 0.5 for a residual of 2: the factor is 4 and everything else follows."""
     V = np.ones((1, 1))
-    term = SideTerm(V, b=0.0, lam1=1.0, lam2=1.0)
+    term = SideTerm.of(V, b=0.0, lam1=1.0, lam2=1.0)
     side = PrimalSide(np.sqrt([[0.5]]), 0.0, np.array([0.5]))
     found = certify([term], [np.array([2.0])], (side,), 1.5, lambda sides: term.objective(sides[0]))
     assert found.primal_value == pytest.approx(2.0 + 4.0, rel=1e-12)  # lam1 tr A + lam2 ||A||², A = 2
@@ -80,7 +80,7 @@ def test_scaling_is_the_smallest_that_covers():
 
 
 def test_nothing_to_cover_costs_nothing():
-    term = SideTerm(np.eye(3), b=1.0, lam1=1.0, lam2=1.0)
+    term = SideTerm.of(np.eye(3), b=1.0, lam1=1.0, lam2=1.0)
     problem = OneSidedProblem(term, np.array([-1.0, 0.0, -2.0]))
     certificate = problem.certificate(np.zeros(3))
     assert (certificate.dual_value, certificate.primal_value, certificate.gap) == (0.0, 0.0, 0.0)
@@ -92,7 +92,7 @@ def test_nothing_to_cover_costs_nothing():
 def test_no_feasible_point_is_no_certificate():
     """A point without features cannot be covered: the gap is infinite and the solve has not converged."""
     V = np.array([[1.0, 0.5, 0.0]])
-    problem = OneSidedProblem(SideTerm(V, b=0.0, lam1=1.0, lam2=1.0), np.array([1.0, 1.0, 1.0]))
+    problem = OneSidedProblem(SideTerm.of(V, b=0.0, lam1=1.0, lam2=1.0), np.array([1.0, 1.0, 1.0]))
     certificate = problem.certificate(np.ones(3))
     assert certificate.gap == np.inf
     assert certificate.primal_value == np.inf
@@ -105,9 +105,9 @@ def test_shifts_save_a_point_that_scaling_cannot_reach(tiny):
     """Orthogonal features (up to `tiny`), weight on one only: scaling costs 1/tiny^4, a shift about 1."""
     V = np.array([[1.0, tiny], [0.0, np.sqrt(1 - tiny**2)]])
     r = np.array([1.0, 0.5])
-    problem = SymmetricProblem(SideTerm(V, b=0.0, lam1=0.0, lam2=1.0), r)
+    problem = SymmetricProblem(SideTerm.of(V, b=0.0, lam1=0.0, lam2=1.0), r)
     z = np.array([2.0, 0.0])
-    f = problem.state(z).f
+    f = problem.state(z).sides[0].f
     assert f[1] == pytest.approx(tiny**2, rel=1e-6, abs=1e-300)
     certificate = problem.certificate(z)
     (side,) = certificate.sides
@@ -129,7 +129,7 @@ OVERFLOW = {
 @pytest.mark.parametrize("make", OVERFLOW.values(), ids=OVERFLOW.keys())
 def test_an_exploding_scale_is_passed_over_silently(make, tiny):
     V = np.array([[1.0, tiny], [0.0, 1.0]])
-    problem = make(SideTerm(V, b=0.0, lam1=0.0, lam2=1.0), np.array([1.0, 1.0]))
+    problem = make(SideTerm.of(V, b=0.0, lam1=0.0, lam2=1.0), np.array([1.0, 1.0]))
     z = np.zeros(problem.n_variables)
     z[0 if problem.n_variables == 2 else 2] = 2.0  # the first point of the upper side
     certificate = problem.certificate(z)

@@ -7,15 +7,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.problems import OperatorPenaltyProblem, SideTerm, TrainingPenaltyProblem
 from sosbands.problems.conjugates import TraceFrobenius
-from sosbands.problems.preconditioner import (
-    FULL_ROWS,
-    MAX_RANK,
-    ROUGH_TRACE,
-    ROWS_PER_FEATURE,
-    TRACE_LEFT,
-    newton_preconditioner,
-    square_features,
-)
+from sosbands.problems.preconditioner import _compressed_hessian, newton_preconditioner
+from sosbands.problems.square_features import FULL_ROWS, MAX_RANK, ROUGH_TRACE, ROWS_PER_FEATURE, TRACE_LEFT
 from sosbands.solvers import solve
 
 PENALTIES = {"b": 5.0, "lam1": 0.5, "lam2": 0.5}
@@ -23,7 +16,7 @@ PENALTIES = {"b": 5.0, "lam1": 0.5, "lam2": 0.5}
 
 def side_term(n=300, ell=0.6, d=1, rank=1e-9):
     X = np.random.default_rng(n + d).uniform(-1, 1, (n, d))
-    return SideTerm(learn_features(X, StationaryKernel("matern52", (ell,)), rank).V, **PENALTIES)
+    return SideTerm.of(learn_features(X, StationaryKernel("matern52", (ell,)), rank).V, **PENALTIES)
 
 
 def residuals(n):
@@ -38,7 +31,7 @@ def test_hessian_block_is_the_hessian_from_products(count):
     term = side_term(60)
     rng = np.random.default_rng(2)
     state = term.evaluate(rng.uniform(0, 1, 60) * (rng.uniform(size=60) < 0.3))
-    assert 1 < state.part.rank < term.p
+    assert 1 < state.part.rank < term.space.p
     rows = rng.permutation(60)[:count]
     columns = np.zeros((count, count))
     for k, row in enumerate(rows):
@@ -76,8 +69,8 @@ def test_curvature_where_all_eigenvalues_have_one_sign(shift):
 def test_square_features(n, ell, d):
     """R'R is the Nystrom projection of the squared kernel: exact at the pivots, below it elsewhere."""
     term = side_term(n, ell, d)
-    K2 = np.square(term.V.T @ term.V)
-    squares = square_features(term)
+    K2 = np.square(term.space.V.T @ term.space.V)
+    squares = term.space.square_features
     R, pivots = squares.R, squares.pivots
     remainder = K2 - R.T @ R
     np.testing.assert_allclose(remainder[pivots], 0.0, atol=1e-10)
@@ -96,7 +89,7 @@ def test_square_features(n, ell, d):
         one_less = 1 - np.square(R[:-1]).sum() / np.trace(K2)
         assert least < len(R) < FULL_ROWS
         assert left <= ROUGH_TRACE < one_less
-    assert square_features(term) is squares
+    assert term.space.square_features is squares
 
 
 def test_compressed_hessian():
@@ -104,8 +97,8 @@ def test_compressed_hessian():
     rng = np.random.default_rng(4)
     state = term.evaluate(rng.uniform(0, 5, 300) * (rng.uniform(size=300) < 0.05))
     assert state.part.rank > 1
-    squares = square_features(term)
-    Hq, H = squares.compressed_hessian(state), state.hessian_block(np.arange(300))
+    squares = term.space.square_features
+    Hq, H = _compressed_hessian(squares, state), state.hessian_block(np.arange(300))
     np.testing.assert_allclose(Hq, Hq.T, atol=1e-6 * np.abs(Hq).max())
     pivots = squares.pivots
     approximate = squares.R.T @ Hq @ squares.R
@@ -126,7 +119,7 @@ def newton_equations(problem, shift):
     """The matrix on the free variables near a solution, those free variables, and the point."""
     z = solve(problem, tol=1e-3, solver="newton").variables
     _, grad = problem.value_and_grad(z)
-    free = z + grad > problem.lower_bounds
+    free = z + grad > problem.bounds.lower
     assert 0 < np.count_nonzero(free[: 2 * problem.n]) < problem.n
     product = problem.hessian_product(z, free)
     matrix = np.column_stack([product(e) + shift * e for e in np.eye(np.count_nonzero(free))])
@@ -165,8 +158,8 @@ def test_check_rejects_a_flipped_sign(different):
     matrix, z, free = newton_equations(problem, shift)
     n = problem.n
     arguments = {
-        "squares": tuple(square_features(side) for side in problem.sides),
-        "states": problem.states(z),
+        "squares": tuple(side.space.square_features for side in problem.sides),
+        "states": problem.state(z).sides,
         "free": (free[:n], free[n : 2 * n]),
         "delta": problem.scale**2 / (2 * problem.lam_pen) + shift,
         "shift": shift,
@@ -209,7 +202,7 @@ def test_operator_preconditioner_is_positive_definite_and_saves_iterations(lam_p
     shift = 1e-3
     z = solve(problem, tol=1e-3, solver="newton").variables
     _, grad = problem.value_and_grad(z)
-    free = z + grad > problem.lower_bounds
+    free = z + grad > problem.bounds.lower
     product = problem.hessian_product(z, free)
     unit = np.eye(np.count_nonzero(free))
     matrix = np.column_stack([product(e) + shift * e for e in unit])

@@ -90,7 +90,7 @@ def test_one_sided_problem_is_half_of_the_asymmetric_one():
     case = CASES["asymmetric, two kernels, b=0"]
     lower, upper = case.problem().parts()
     for part, V, target in zip((lower, upper), case.features, case.targets(), strict=True):
-        alone = OneSidedProblem(SideTerm(V, **case.penalties), target)
+        alone = OneSidedProblem(SideTerm.of(V, **case.penalties), target)
         check_gradient(alone)
         check_hessian_product(alone)
         check_concavity(alone)
@@ -103,17 +103,17 @@ def test_warm_start_between_kinds_keeps_the_operators():
     case = CASES["training 0.5"]
     training = case.problem()
     z = solve(training, tol=1e-5).variables
-    f_lo, f_up = (state.f for state in training.states(z))
+    f_lo, f_up = (state.f for state in training.state(z).sides)
     operator = OperatorPenaltyProblem(training.terms[0], case.r, 0.0, 1.0)
     start = operator.start_from(training.dual_point(z))
-    lo, up, _, _ = operator.states(start)
+    lo, up = operator.state(start).sides
     np.testing.assert_allclose(lo.f, f_lo, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(up.f, f_up, rtol=1e-8, atol=1e-10)
     symmetric = SymmetricProblem(training.terms[0], case.r)
     z = solve(symmetric, tol=1e-5).variables
-    shared = symmetric.state(z).f
+    shared = symmetric.state(z).sides[0].f
     for problem in (training, operator):
-        lo, up, *_ = problem.states(problem.start_from(symmetric.dual_point(z)))
+        lo, up = problem.state(problem.start_from(symmetric.dual_point(z))).sides
         np.testing.assert_allclose(lo.f, shared, rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(up.f, shared, rtol=1e-8, atol=1e-10)
 
@@ -150,10 +150,12 @@ class MissesAnEigenvalue(SymmetricProblem):
     """One positive eigenvalue dropped, value and gradient consistent with each other."""
 
     def state(self, z):
-        state = super().state(z)
+        whole = super().state(z)
+        (state,) = whole.sides
         w, U = state.part.w[1:], state.part.U[:, 1:]  # the largest
         part = PositivePart(w, U, int(np.count_nonzero(w > 0)), state.part.lam2)
-        return SideState(state.V, part, part.factor, np.square(part.factor.T @ state.V).sum(axis=0))
+        missed = SideState(state.V, part, part.factor, np.square(part.factor.T @ state.V).sum(axis=0))
+        return whole._replace(sides=(missed,))
 
 
 class Unrepaired(AsymmetricProblem):
@@ -162,7 +164,7 @@ class Unrepaired(AsymmetricProblem):
     def certificate(self, z):
         honest = super().certificate(z)
         halves = zip(self.parts(), np.split(np.maximum(z, 0.0), 2), strict=True)
-        sides = tuple(part.state(g).primal for part, g in halves)
+        sides = tuple(part.state(g).sides[0].primal for part, g in halves)
         value = self.objective(sides)
         gap = (value - honest.dual_value) / max(value, 1e-300)
         return Certificate(honest.dual_value, value, gap, 0.0, sides)
@@ -297,7 +299,7 @@ def low_rank_features(n, d, ell, left_out=1e-7):
 def test_manufactured_asymmetric_optimum(n, d, ell, b):
     penalties = {"b": b, "lam1": 0.2, "lam2": 0.8}
     known = manufacture(low_rank_features(n, d, ell), **penalties, seed=n)
-    term = SideTerm(known.V, **penalties)
+    term = SideTerm.of(known.V, **penalties)
     result = solve(AsymmetricProblem(term, term, known.r), tol=1e-6)
     check_known(result, known, penalties["lam2"])
 
@@ -306,7 +308,7 @@ def test_manufactured_asymmetric_optimum(n, d, ell, b):
 def test_manufactured_optimum_with_training_penalty(n, lam_pen):
     penalties = {"b": 1.0, "lam1": 0.2, "lam2": 0.8}
     known = manufacture(low_rank_features(n, 1, 0.4), **penalties, lam_pen=lam_pen, seed=n)
-    term = SideTerm(known.V, **penalties)
+    term = SideTerm.of(known.V, **penalties)
     result = solve(TrainingPenaltyProblem(term, term, known.r, lam_pen), tol=1e-6)
     check_known(result, known, penalties["lam2"])
 
@@ -329,7 +331,7 @@ def check_known(result, known, lam2):
 def test_manufactured_check_rejects_another_problem():
     penalties = {"b": 1.0, "lam1": 0.2, "lam2": 0.8}
     known = manufacture(low_rank_features(60, 1, 0.3), **penalties)
-    term = SideTerm(known.V, **{**penalties, "lam1": 0.2001})
+    term = SideTerm.of(known.V, **{**penalties, "lam1": 0.2001})
     with pytest.raises(AssertionError):
         check_known(solve(AsymmetricProblem(term, term, known.r), tol=1e-6), known, 0.8)
 
@@ -341,7 +343,7 @@ def test_values_do_not_depend_on_the_features():
     K = matern52(X, X, 0.6)
     values = []
     for V in (square_root(K), np.linalg.cholesky(K).T):
-        term = SideTerm(V, **case.penalties)
+        term = SideTerm.of(V, **case.penalties)
         problem = TrainingPenaltyProblem(term, term, r, 0.3)
-        values.append(problem.value_and_grad(np.linspace(-1, 2, 45).clip(problem.lower_bounds))[0])
+        values.append(problem.value_and_grad(problem.bounds.clip(np.linspace(-1, 2, 45)))[0])
     assert values[0] == pytest.approx(values[1], rel=1e-10)

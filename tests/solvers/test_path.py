@@ -33,7 +33,7 @@ def residuals():
 
 def side_term(ell=0.6, rank=1e-7):
     V = learn_features(points(), StationaryKernel("matern52", (ell,)), rank).V
-    return SideTerm(V, b=5.0, lam1=0.5, lam2=0.5)
+    return SideTerm.of(V, b=5.0, lam1=0.5, lam2=0.5)
 
 
 def problem(term, kind, penalty):
@@ -92,7 +92,7 @@ def test_path_along_lengthscales(solver, monkeypatch):
     """Other kernels have other features: bases and W are dropped where they do not fit, multipliers stay."""
     monkeypatch.setattr(subspace, "START", 12)
     terms = [side_term(ell) for ell in (0.3, 0.5, 0.9, 1.5)]
-    assert len({term.p for term in terms}) == 4
+    assert len({term.space.p for term in terms}) == 4
     for kind, penalty in [("training", 0.0), ("training", 0.5), ("operator", 0.5), ("training", np.inf)]:
         cold = [solve(problem(term, kind, penalty), tol=TOL, solver=solver) for term in terms]
         check_path(solve_path([problem(term, kind, penalty) for term in terms], tol=TOL, solver=solver), cold, TOL)
@@ -103,7 +103,7 @@ def test_path_along_lengthscales_with_as_many_features(penalty, monkeypatch):
     """Exact features: as many for every lengthscale, yet other ones."""
     monkeypatch.setattr(subspace, "START", 12)
     terms = [side_term(ell, 20) for ell in (1.5, 0.8, 0.4)]
-    assert {term.p for term in terms} == {20}
+    assert {term.space.p for term in terms} == {20}
     cold = [solve(problem(term, "training", penalty), tol=TOL, solver="newton") for term in terms]
     path = [problem(term, "training", penalty) for term in terms]
     check_path(solve_path(path, tol=TOL, solver="subspace"), cold, TOL)
@@ -149,7 +149,7 @@ def test_start_from_another_kind_is_feasible(source, target, solved):
     (before, z), (after, best) = solved[source], solved[target]
     start = after.start_from(before.dual_point(z))
     assert start.shape == (after.n_variables,)
-    assert np.all(start >= after.lower_bounds)
+    assert np.all(start >= after.bounds.lower)
     value, _ = after.value_and_grad(start)
     optimum, _ = after.value_and_grad(best)
     assert value <= optimum * (1 + 1e-6)

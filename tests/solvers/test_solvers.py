@@ -10,6 +10,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 
 from contracts import CASES, Manufactured, check_certificate, dense, manufacture, omega_star, one_side_cost, values_at
 from sosbands import learn_bands
+from sosbands.exceptions import ProblemShapeError
 from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.problems import (
     AsymmetricProblem,
@@ -19,8 +20,14 @@ from sosbands.problems import (
     SymmetricProblem,
     TrainingPenaltyProblem,
 )
+from sosbands.problems.box import Box
+from sosbands.problems.certificate import Certificate
 from sosbands.solvers import Status, solve, subspace
-from sosbands.solvers.solve import ONE_THREAD, SOLVERS
+from sosbands.solvers.lbfgs import solve_lbfgs
+from sosbands.solvers.newton import SecondOrderProblem, solve_newton
+from sosbands.solvers.protocol import DualProblem, members
+from sosbands.solvers.solve import SOLVERS, Method
+from sosbands.solvers.threads import ONE_THREAD
 
 every_solver = pytest.mark.parametrize("solver", ["newton", "subspace", "lbfgs"])
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -41,7 +48,7 @@ def check_result(problem, result, tol):
     certificate = result.certificate
     assert (result.status == Status.CONVERGED) == (certificate.gap <= tol)
     assert certificate.dual_value <= certificate.primal_value
-    assert np.all(result.variables >= problem.lower_bounds)
+    assert np.all(result.variables >= problem.bounds.lower)
     value, _ = problem.value_and_grad(result.variables)
     assert certificate.dual_value == pytest.approx(value, rel=1e-10), "not the value of the returned point"
     assert certificate.primal_value == pytest.approx(problem.objective(certificate.sides), rel=1e-10)
@@ -70,19 +77,19 @@ def test_solvers_agree_with_one_another_and_with_the_sdp(case):
 
 def too_early(problem, start, tol, max_iterations):
     """Says converged at a hundred times the gap."""
-    return replace(SOLVERS["lbfgs"](problem, start, 100 * tol, max_iterations), status=Status.CONVERGED)
+    return replace(SOLVERS["lbfgs"].run(problem, start, 100 * tol, max_iterations), status=Status.CONVERGED)
 
 
 def another_point(problem, start, tol, max_iterations):
     """Returns a point next to the certified one."""
-    result = SOLVERS["newton"](problem, start, tol, max_iterations)
+    result = SOLVERS["newton"].run(problem, start, tol, max_iterations)
     return replace(result, variables=result.variables * 1.001)
 
 
 def flattering(problem, start, tol, max_iterations):
     """Reports the dual value of a smaller space, which is too large."""
-    bases = tuple(np.eye(term.p, 3) for term in problem.terms)
-    result = SOLVERS["newton"](problem, start, tol, max_iterations)
+    bases = tuple(np.eye(term.space.p, 3) for term in problem.terms)
+    result = SOLVERS["newton"].run(problem, start, tol, max_iterations)
     value, _ = problem.restricted(bases).value_and_grad(problem.project(result.variables, bases))
     primal = result.certificate.primal_value
     raised = replace(result.certificate, dual_value=value, gap=(primal - value) / primal)
@@ -91,7 +98,7 @@ def flattering(problem, start, tol, max_iterations):
 
 @pytest.mark.parametrize("broken", [too_early, another_point, flattering])
 def test_contract_rejects_broken_solvers(broken, monkeypatch):
-    monkeypatch.setitem(SOLVERS, "broken", broken)
+    monkeypatch.setitem(SOLVERS, "broken", Method(broken, DualProblem))
     with pytest.raises(AssertionError):
         check_solver_on_case(CASES["training 1, two kernels"], "broken")
 
@@ -163,24 +170,24 @@ def manufacture_operator(V, seed, lam_pen1, lam_pen2, b, lam1, lam2):
 
 def known_asymmetric():
     known = manufacture(features(150), **PENALTIES, seed=1)
-    term = SideTerm(known.V, **PENALTIES)
+    term = SideTerm.of(known.V, **PENALTIES)
     return known, AsymmetricProblem(term, term, known.r)
 
 
 def known_training(lam_pen):
     known = manufacture(features(60), **PENALTIES, lam_pen=lam_pen, seed=60)
-    term = SideTerm(known.V, **PENALTIES)
+    term = SideTerm.of(known.V, **PENALTIES)
     return known, TrainingPenaltyProblem(term, term, known.r, lam_pen)
 
 
 def known_symmetric():
     known = manufacture_symmetric(features(150, ell=1.0, d=2), 3, **PENALTIES)
-    return known, SymmetricProblem(SideTerm(known.V, **PENALTIES), known.r)
+    return known, SymmetricProblem(SideTerm.of(known.V, **PENALTIES), known.r)
 
 
 def known_operator(*lam_pen):
     known = manufacture_operator(features(50, ell=1.0, left_out=1e-5), 4, *lam_pen, **PENALTIES)
-    return known, OperatorPenaltyProblem(SideTerm(known.V, **PENALTIES), known.r, *lam_pen)
+    return known, OperatorPenaltyProblem(SideTerm.of(known.V, **PENALTIES), known.r, *lam_pen)
 
 
 KNOWN = {
@@ -247,7 +254,7 @@ def small_random_problem(seed):
     X, r = rng.standard_normal((n, d)), rng.standard_t(3, n)
     V = learn_features(X, StationaryKernel("matern52", (float(rng.uniform(0.3, 3)),)), "exact").V
     b, lam1 = rng.choice([0.0, 1.0, 100.0]), rng.choice([0.0, 1.0, 30.0])
-    term = SideTerm(V, b=float(b), lam1=float(lam1), lam2=0.5)
+    term = SideTerm.of(V, b=float(b), lam1=float(lam1), lam2=0.5)
     lam_pen = 10.0 ** rng.uniform(-4, 3)
     return [
         AsymmetricProblem(term, term, r),
@@ -304,13 +311,13 @@ def test_blas_threads_are_one_inside_and_restored_after(threads):
     with threadpool_limits(threads, user_api="blas"):
         before = blas_threads()
         assert max(before) == threads
-        problem = SeesThreads(SideTerm(known.V, **PENALTIES), known.r)
+        problem = SeesThreads(SideTerm.of(known.V, **PENALTIES), known.r)
         result = solve(problem, tol=1e-6)
         assert result.certificate.gap <= 1e-6
         assert set(problem.seen) == {1}
         assert blas_threads() == before
         with pytest.raises(RuntimeError, match="on purpose"):
-            solve(Fails(SideTerm(known.V, **PENALTIES), known.r))
+            solve(Fails(SideTerm.of(known.V, **PENALTIES), known.r))
         assert blas_threads() == before
 
 
@@ -363,7 +370,7 @@ def test_asymmetric_problem_is_solved_by_parts(solver):
     whole = solve(case.problem(), tol=1e-6, solver=solver)
     assert whole.certificate.gap <= 1e-6
     halves = [
-        solve(OneSidedProblem(SideTerm(V, **case.penalties), target), tol=1e-6, solver=solver)
+        solve(OneSidedProblem(SideTerm.of(V, **case.penalties), target), tol=1e-6, solver=solver)
         for V, target in zip(case.features, case.targets(), strict=True)
     ]
     assert np.array_equal(whole.variables, np.concatenate([half.variables for half in halves]))
@@ -398,7 +405,7 @@ def test_decompositions_are_those_made(case, solver, made):
 def test_decompositions_of_relaxed_problems_are_counted(kind, made):
     rng = np.random.default_rng(9)
     V = features(30, ell=0.8)
-    term, r = SideTerm(V, b=1e5, lam1=1e4, lam2=0.5), rng.standard_normal(30)
+    term, r = SideTerm.of(V, b=1e5, lam1=1e4, lam2=0.5), rng.standard_normal(30)
     problem = {
         "symmetric": SymmetricProblem(term, r),
         "training": TrainingPenaltyProblem(term, term, r, 1.0),
@@ -415,7 +422,7 @@ def test_decompositions_of_relaxed_problems_are_counted(kind, made):
 def test_solves_in_several_threads_restore_the_number_of_blas_threads():
     def run(seed):
         rng = np.random.default_rng(seed)
-        term = SideTerm(rng.standard_normal((8, 30)), b=1.0, lam1=0.5, lam2=0.5)
+        term = SideTerm.of(rng.standard_normal((8, 30)), b=1.0, lam1=0.5, lam2=0.5)
         return solve(SymmetricProblem(term, rng.standard_normal(30))).certificate.gap
 
     with threadpool_limits(2, user_api="blas"):
@@ -425,3 +432,57 @@ def test_solves_in_several_threads_restore_the_number_of_blas_threads():
         after = [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
     assert max(gaps) <= 1e-4
     assert before == after
+
+
+# ---------------------------------------------------------------- what a solver asks of a problem
+
+
+def test_lbfgs_needs_four_members_and_newton_two_more():
+    assert members(DualProblem) == ["bounds", "decompositions", "value_and_grad", "certificate"]
+    assert members(SecondOrderProblem) == [*members(DualProblem), "hessian_product", "preconditioner"]
+
+
+class Least:
+    """A problem with the four members, and nothing else: ``-|z - target|^2``, whose certificate is its value."""
+
+    def __init__(self, target, lower, upper):
+        self.target, self.bounds, self.decompositions = np.array(target), Box(np.array(lower), np.array(upper)), 0
+
+    def value_and_grad(self, z):
+        return -float(np.sum((z - self.target) ** 2)), -2 * (z - self.target)
+
+    def certificate(self, z):
+        value, best = self.value_and_grad(z)[0], self.value_and_grad(self.bounds.clip(self.target))[0]
+        return Certificate(value, best, best - value, 0.0, ())
+
+
+def test_lbfgs_solves_any_problem_with_the_four_members_in_its_box():
+    problem = Least([3.0, -1.0, 0.2, 0.7], [0.0] * 4, [1.0, 1.0, 1.0, 0.5])
+    result = solve_lbfgs(problem, np.array([0.5, 0.5, 0.5, 9.0]), 1e-10, 100)
+    assert result.status == Status.CONVERGED
+    np.testing.assert_allclose(result.variables, [1.0, 0.0, 0.2, 0.5], atol=1e-5)
+
+
+@pytest.mark.parametrize(("solver", "first"), [("newton", "hessian_product"), ("auto", "hessian_product")])
+def test_a_solver_names_what_a_problem_lacks(solver, first):
+    problem = Least([1.0], [0.0], [1.0])
+    problem.n_variables, problem.parts = 1, lambda: (problem,)
+    with pytest.raises(ProblemShapeError, match=rf"solver='{solver}' needs {first}, .* which Least does not have"):
+        solve(problem, solver=solver)
+
+
+class Second(Least):
+    """The same with second derivatives."""
+
+    def hessian_product(self, z, support):  # noqa: ARG002
+        return lambda d: 2 * d
+
+    def preconditioner(self, z, free, shift):  # noqa: ARG002
+        return None
+
+
+def test_newton_ends_at_both_ends_of_a_box():
+    problem = Second([3.0, -1.0, 0.2, 0.7], [0.0] * 4, [1.0, 1.0, 1.0, 0.5])
+    result = solve_newton(problem, np.array([0.5, 0.5, 0.5, 9.0]), 1e-10, 100)
+    assert result.status == Status.CONVERGED
+    np.testing.assert_allclose(result.variables, [1.0, 0.0, 0.2, 0.5], atol=1e-5)

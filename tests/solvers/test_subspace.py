@@ -22,7 +22,7 @@ N = 60
 
 def side_term(ell):
     X = np.random.default_rng(0).uniform(-1, 1, (N, 2))
-    return SideTerm(learn_features(X, StationaryKernel("matern52", (ell,)), "exact").V, **PENALTIES)
+    return SideTerm.of(learn_features(X, StationaryKernel("matern52", (ell,)), "exact").V, **PENALTIES)
 
 
 def residuals():
@@ -51,7 +51,7 @@ every_problem = pytest.mark.parametrize("make", PROBLEMS.values(), ids=PROBLEMS.
 
 def random_bases(problem, k, seed=2):
     rng = np.random.default_rng(seed)
-    return tuple(np.linalg.qr(rng.standard_normal((term.p, k)))[0] for term in problem.terms)
+    return tuple(np.linalg.qr(rng.standard_normal((term.space.p, k)))[0] for term in problem.terms)
 
 
 def whole_bases(problem):
@@ -65,7 +65,7 @@ def whole_bases(problem):
 def test_restricted_problem_keeps_the_contract_of_a_problem(make):
     problem = make()
     small = problem.restricted(random_bases(problem, 7))
-    assert [term.p for term in small.terms] == [7] * len(problem.terms)
+    assert [term.space.p for term in small.terms] == [7] * len(problem.terms)
     check_gradient(small)
     check_hessian_product(small)
 
@@ -107,14 +107,16 @@ def test_lifted_operators_keep_values_and_objective(make, ridge):
     sides = []
     for term in getattr(small, "sides", small.terms * len(problem.certificate(np.zeros(problem.n_variables)).sides)):
         B = rng.standard_normal((9, 3))
-        sides.append(PrimalSide(B, ridge, np.square(B.T @ term.V).sum(axis=0) + ridge * term.identity_values))
+        sides.append(
+            PrimalSide(B, ridge, np.square(B.T @ term.space.V).sum(axis=0) + ridge * term.space.identity_values)
+        )
     lifted = problem.lift_sides(tuple(sides), bases)
     assert problem.objective(lifted) == pytest.approx(small.objective(tuple(sides)), rel=1e-10)
     terms = getattr(problem, "sides", problem.terms * len(sides))
     for side, before, term in zip(lifted, sides, terms, strict=True):
-        assert len(side.B) == term.p
+        assert len(side.B) == term.space.p
         np.testing.assert_allclose(side.f, before.f, rtol=1e-12)
-        by_hand = np.square(side.B.T @ term.V).sum(axis=0) + side.ridge * term.identity_values
+        by_hand = np.square(side.B.T @ term.space.V).sum(axis=0) + side.ridge * term.space.identity_values
         np.testing.assert_allclose(side.f, by_hand, rtol=1e-9)
 
 
@@ -147,7 +149,7 @@ class ForgetsToRotate(OperatorPenaltyProblem):
 
     def lift(self, z, bases):
         k = bases[0].shape[1]
-        return super().lift(z, (np.eye(self.term.p, k),))
+        return super().lift(z, (np.eye(self.p, k),))
 
 
 def test_checks_reject_broken_restrictions():
@@ -189,7 +191,7 @@ def check_refine(problem, z, seed=9):
         vectors, estimate = problem.refine(z, list(random_bases(problem, k, seed)))
         assert estimate >= value - 1e-10 * abs(value)
         for X, term in zip(vectors, problem.terms, strict=True):
-            assert X.shape[0] == term.p
+            assert X.shape[0] == term.space.p
         _, again = problem.refine(z, vectors)
         assert again <= estimate + 1e-10 * abs(value), "a second step is no worse"
     for known in (list(whole_bases(problem)), problem.positive_vectors(z)):
@@ -222,7 +224,7 @@ def test_positive_vectors_span_the_recovered_operators(make):
     z = next(random_points(problem, 11))
     vectors = problem.positive_vectors(z)
     sides = problem.certificate(z).sides
-    states = problem.states(z)[:2] if hasattr(problem, "states") else (problem.state(z),)
+    states = problem.state(z).sides
     assert len(states) == len(sides)
     spaces = vectors if len(vectors) == len(states) else vectors * len(states)
     for X, state in zip(spaces, states, strict=True):
@@ -268,7 +270,7 @@ def test_solve_subspace_against_a_full_newton_solve(make, first, monkeypatch):
     assert certificate.primal_value == pytest.approx(problem.objective(certificate.sides), rel=1e-12)
     (bases,) = result.bases
     for Q, term in zip(bases, problem.terms, strict=True):
-        assert first < Q.shape[1] <= term.p
+        assert first < Q.shape[1] <= term.space.p
         np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-10)
     again = solve(make(), result.variables, tol=tol, solver="subspace", bases=result.bases)
     assert again.certificate.gap <= tol
@@ -315,8 +317,8 @@ def test_a_restricted_problem_that_diverges_is_given_up(monkeypatch):
 def test_subspaces_grow_until_they_reach_every_point(monkeypatch):
     problem = CASES["symmetric"].problem()
     (term,) = problem.terms
-    first = (np.eye(term.p, 1),)
-    shares = problem.restricted(first).terms[0].identity_values / term.identity_values
+    first = (np.eye(term.space.p, 1),)
+    shares = problem.restricted(first).terms[0].space.identity_values / term.space.identity_values
     needed = np.max(problem.sizes / shares) / problem.sizes.max()
     monkeypatch.setattr(subspace, "REACH", 1.01 * needed)
     (same,) = subspace._reaching(problem, first)

@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sosbands.bands.prepare import PreparedBands, TwoSidedProblem, prepare
-from sosbands.bands.scaling import Penalties, PenaltyScale, read_penalties
+from sosbands.bands.initial import penalty_scale
+from sosbands.bands.penalties import PenaltyScale, SymmetryPenalty
+from sosbands.bands.prepare import PreparedBands, TwoSidedProblem, read_data
+from sosbands.bands.settings import BandSettings, read_settings
 from sosbands.bands.solution import BandSolution, zero_solution
 from sosbands.exceptions import NotCertifiedWarning, ZeroResidualsWarning
-from sosbands.solvers import Status, check_solver, solve, solve_path
+from sosbands.solvers import Status, solve_path
 
 
 def learn_bands(
@@ -72,53 +74,7 @@ def learn_bands(
     -------
     BandSolution
     """
-    prepared = prepare(
-        X if X_kernel is None else X_kernel,
-        residuals,
-        kernel=kernel,
-        lengthscale=lengthscale,
-        penalties=read_penalties(width_penalty, trace_penalty, frobenius_penalty, symmetry_penalty, symmetry_kind),
-        rank=rank,
-        tol=tol,
-        normalize=normalize,
-    )
-    check_solver(solver)
-    if X_kernel is not None and X is not None and len(X) != len(prepared.r):
-        raise ValueError(f"X_kernel has {len(prepared.r)} rows: expected {len(X)}, as X")
-    if prepared.is_zero:
-        warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=2)
-        return zero_solution(prepared.lower, prepared.upper)
-    problem = prepared.problem(prepared.penalties)
-    return _certified(prepared.solution(problem, solve(problem, tol=tol, solver=solver)), tol)
-
-
-def learn_band_path(
-    X: Any,
-    residuals: Any,
-    symmetry_penalties: Iterable[Any],
-    *,
-    kernel: Any = "matern52",
-    lengthscale: Any = "median",
-    width_penalty: float = 10.0,
-    trace_penalty: float = 1.0,
-    frobenius_penalty: float = 1.0,
-    symmetry_kind: str = "training",
-    rank: Any = "auto",
-    solver: str = "auto",
-    tol: float = 1e-4,
-    normalize: bool | PenaltyScale = False,
-) -> Iterator[BandSolution]:
-    """Learn the bands for many symmetry penalties, each solve started from the last.
-
-    The kernel is factorised once. Penalties may include 0 and inf and come in any order; an increasing one is best.
-    See :func:`learn_bands` for the parameters. Solutions are yielded as they are found.
-    """
-    penalties = list(symmetry_penalties)
-    grid = learn_band_grid(
-        X,
-        residuals,
-        [lengthscale],
-        penalties,
+    settings = read_settings(
         kernel=kernel,
         width_penalty=width_penalty,
         trace_penalty=trace_penalty,
@@ -129,51 +85,81 @@ def learn_band_path(
         tol=tol,
         normalize=normalize,
     )
+    if X_kernel is not None and X is not None and len(X_kernel) != len(X):
+        raise ValueError(f"X_kernel has {len(X_kernel)} rows: expected {len(X)}, as X")
+    points = X if X_kernel is None else X_kernel
+    ((_, _, solution),) = _grid(points, residuals, [lengthscale], [symmetry_penalty], settings)
+    return solution
+
+
+def learn_band_path(
+    X: Any, residuals: Any, symmetry_penalties: Iterable[Any], *, lengthscale: Any = "median", **settings: Any
+) -> Iterator[BandSolution]:
+    """Learn the bands for many symmetry penalties, each solve started from the last.
+
+    The kernel is factorised once. Penalties may include 0 and inf and come in any order; an increasing one is best.
+    Solutions are yielded as they are found.
+
+    Parameters
+    ----------
+    X, residuals
+        As in :func:`learn_bands`.
+    symmetry_penalties : iterable
+        One solution each.
+    lengthscale
+        As in :func:`learn_bands`.
+    **settings
+        kernel, width_penalty, trace_penalty, frobenius_penalty, symmetry_kind, rank, solver, tol and normalize of
+        :func:`learn_bands`.
+    """
+    grid = _grid(X, residuals, [lengthscale], list(symmetry_penalties), read_settings(**settings))
     return (solution for _, _, solution in grid)
 
 
 def learn_band_grid(
-    X: Any,
-    residuals: Any,
-    lengthscales: Sequence[Any],
-    symmetry_penalties: Sequence[Any],
-    *,
-    kernel: Any = "matern52",
-    width_penalty: float = 10.0,
-    trace_penalty: float = 1.0,
-    frobenius_penalty: float = 1.0,
-    symmetry_kind: str = "training",
-    rank: Any = "auto",
-    solver: str = "auto",
-    tol: float = 1e-4,
-    normalize: bool | PenaltyScale = False,
+    X: Any, residuals: Any, lengthscales: Sequence[Any], symmetry_penalties: Sequence[Any], **settings: Any
 ) -> Iterator[tuple[int, int, BandSolution]]:
     """Learn the bands for every pair of a lengthscale and a symmetry penalty, each solve started from the last.
 
     Penalties are run through upwards and downwards in turn, so that neighbours follow one another. Yields the positions
-    of lengthscale and penalty with each solution. See :func:`learn_bands` for the parameters.
+    of lengthscale and penalty with each solution.
+
+    Parameters
+    ----------
+    X, residuals
+        As in :func:`learn_bands`.
+    lengthscales, symmetry_penalties : sequences
+        What :func:`learn_bands` takes one of.
+    **settings
+        As in :func:`learn_band_path`.
     """
-    check_solver(solver)
-    wanted = [
-        read_penalties(width_penalty, trace_penalty, frobenius_penalty, penalty, symmetry_kind)
-        for penalty in symmetry_penalties
-    ]
+    return _grid(X, residuals, lengthscales, symmetry_penalties, read_settings(**settings))
+
+
+def _grid(
+    X: Any, residuals: Any, lengthscales: Sequence[Any], symmetry_penalties: Sequence[Any], settings: BandSettings
+) -> Iterator[tuple[int, int, BandSolution]]:
+    """Whatever is wrong is said at once, before the first solve; solutions come as they are asked for."""
+    wanted = [settings.symmetry(penalty) for penalty in symmetry_penalties]
     if not wanted:
         return iter(())
-    options = {"kernel": kernel, "rank": rank, "tol": tol, "normalize": normalize}
-    setups = [prepare(X, residuals, lengthscale=ell, penalties=wanted[0], **options) for ell in lengthscales]
+    data = read_data(X, residuals, settings.kernel, settings.rank)
+    scale = settings.normalize if isinstance(settings.normalize, PenaltyScale) else None
+    if settings.normalize is True and data.r.any():
+        scale = penalty_scale(data.points, data.r, settings.kernel, settings.rank, settings.tol, settings.solver)
+    setups = [data.prepare(ell, settings.cost, scale) for ell in lengthscales]
     columns = range(len(wanted))
     order = [(i, j) for i in range(len(setups)) for j in (columns if i % 2 == 0 else reversed(columns))]
     if setups and setups[0].is_zero:
         warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=3)
         return ((i, j, zero_solution(setups[i].lower, setups[i].upper)) for i, j in order)
     for i, j in order:
-        setups[i].problem(wanted[j])  # whatever is wrong with one of them is said before the first is solved
-    return _solved(setups, wanted, order, solver, tol)
+        setups[i].problem(wanted[j])
+    return _solved(setups, wanted, order, settings)
 
 
 def _solved(
-    setups: list[PreparedBands], wanted: list[Penalties], order: list[tuple[int, int]], solver: str, tol: float
+    setups: list[PreparedBands], wanted: list[SymmetryPenalty], order: list[tuple[int, int]], settings: BandSettings
 ) -> Iterator[tuple[int, int, BandSolution]]:
     """Solve in this order; one problem, with the decompositions it remembers, lives at a time."""
     current: list[TwoSidedProblem] = []
@@ -183,8 +169,9 @@ def _solved(
             current[:] = [setups[i].problem(wanted[j])]
             yield current[0]
 
-    for (i, j), result in zip(order, solve_path(problems(), tol=tol, solver=solver), strict=True):
-        yield i, j, _certified(setups[i].solution(current[0], result), tol)
+    results = solve_path(problems(), tol=settings.tol, solver=settings.solver)
+    for (i, j), result in zip(order, results, strict=True):
+        yield i, j, _certified(setups[i].solution(current[0], result), settings.tol)
 
 
 def _certified(solution: BandSolution, tol: float) -> BandSolution:

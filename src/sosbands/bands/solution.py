@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sosbands._types import Array, IntArray
-from sosbands.bands.scaling import SolverUnits
 from sosbands.bands.sos import SoSFunction
+from sosbands.bands.units import SolverUnits
 from sosbands.kernels import KernelFeatures, StationaryKernel
 from sosbands.problems import DualPoint, PrimalSide
 from sosbands.solvers import HistoryRow, SolverResult, Status

@@ -5,7 +5,8 @@ from sosbands.problems.certificate import Certificate
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.operator_penalty import OperatorPenaltyProblem
 from sosbands.problems.operators import PrimalSide
-from sosbands.problems.side import SideTerm
+from sosbands.problems.side import SideCost, SideTerm
+from sosbands.problems.space import FeatureSpace
 from sosbands.problems.symmetric import SymmetricProblem
 from sosbands.problems.training_penalty import TrainingPenaltyProblem
 
@@ -13,9 +14,11 @@ __all__ = [
     "AsymmetricProblem",
     "Certificate",
     "DualPoint",
+    "FeatureSpace",
     "OneSidedProblem",
     "OperatorPenaltyProblem",
     "PrimalSide",
+    "SideCost",
     "SideTerm",
     "SymmetricProblem",
     "TrainingPenaltyProblem",

@@ -100,12 +100,13 @@ def _repaired(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides)
     for chosen in _common_and_own(scales):
         yield tuple(side.scaled(t) for side, t in zip(sides, chosen, strict=True))
     missing = [np.maximum(r - side.f, 0.0) for r, side in zip(targets, sides, strict=True)]
-    shifts = [smallest_factor(r, term.identity_values) for r, term in zip(missing, terms, strict=True)]
+    shifts = [smallest_factor(r, term.space.identity_values) for r, term in zip(missing, terms, strict=True)]
     for chosen in _common_and_own(shifts):
         yield tuple(
-            side.plus_identity(s, term.identity_values) for side, term, s in zip(sides, terms, chosen, strict=True)
+            side.plus_identity(s, term.space.identity_values)
+            for side, term, s in zip(sides, terms, chosen, strict=True)
         )
-    constants = [term.constant for term in terms]
+    constants = [term.space.constant for term in terms]
     known = [c for c in constants if c is not None]
     if len(known) == len(constants):
         shifts = [smallest_factor(r, values) for r, (_, values) in zip(missing, known, strict=True)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands.problems.certificate import Bases, Certificate, Sides, certify
+from sosbands.problems.base import Argument, BandProblem, DualState
+from sosbands.problems.certificate import Bases, Sides
 from sosbands.problems.conjugates import NuclearFrobenius
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.operators import difference_eigenvalues
@@ -36,7 +37,7 @@ def _diagonal_curvature(state: SideState, U: Array) -> Array:
     return np.asarray(squared.T @ state.part.curvature @ squared)
 
 
-class OperatorPenaltyProblem:
+class OperatorPenaltyProblem(BandProblem):
     """Both sides with the same features, pulled together as operators.
 
     Dual, maximised over ``gamma_lo, gamma_up >= 0`` and a symmetric W:
@@ -58,50 +59,45 @@ class OperatorPenaltyProblem:
     """
 
     def __init__(self, term: SideTerm, r: Array, lam_pen1: float, lam_pen2: float) -> None:
-        self.term = term
+        self.p = term.space.p
+        super().__init__((term, term), (-r, r), n_coupling=self.p * (self.p + 1) // 2)
         self.r = r
         self.penalty = NuclearFrobenius(lam_pen1, lam_pen2)
         self.scale = min(1.0, float(np.sqrt(2 * lam_pen2)))
-        self.n = len(r)
-        entries = term.p * (term.p + 1) // 2
-        self.n_variables = 2 * self.n + entries
-        self.lower_bounds = np.concatenate([np.zeros(2 * self.n), np.full(entries, -np.inf)])
-        self.decompositions = 0
-        self._cached: tuple[Array, tuple[SideState, SideState, float, Array]] | None = None
 
-    def _split(self, z: Array) -> tuple[Array, Array, Array]:
-        n = self.n
-        return z[:n], z[n : 2 * n], self.scale * z[2 * n :]
+    def with_terms(self, terms: tuple[SideTerm, ...], rows: IntArray | None = None) -> OperatorPenaltyProblem:
+        """The same problem with another term, of the learning points in `rows` if given."""
+        r, pen = self.r if rows is None else self.r[rows], self.penalty
+        return OperatorPenaltyProblem(terms[0], r, pen.lam_pen1, pen.lam_pen2)
 
-    def states(self, z: Array) -> tuple[SideState, SideState, float, Array]:
-        """Eigenpairs of both sides, value and gradient of Omega_pen*, remembered for the same z."""
-        if self._cached is None or not np.array_equal(self._cached[0], z):
-            gamma_lo, gamma_up, w = self._split(z)
-            W = unpack_symmetric(w, self.term.p)
-            self.decompositions += 2 + (self.penalty.lam_pen1 > 0)
-            lo, up = self.term.evaluate(gamma_lo, -W), self.term.evaluate(gamma_up, W)
-            self._cached = (z.copy(), (lo, up, *self.penalty.conjugate(W)))
-        return self._cached[1]
+    def _W(self, z: Array) -> Array:
+        return unpack_symmetric(self.scale * z[2 * self.n :], self.p)
 
-    def value_and_grad(self, z: Array) -> tuple[float, Array]:
-        """Dual value and gradient."""
-        gamma_lo, gamma_up, _ = self._split(z)
-        lo, up, pen, D = self.states(z)
-        value = float((gamma_up - gamma_lo) @ self.r) - pen - lo.value - up.value
-        grad_W = lo.B @ lo.B.T - up.B @ up.B.T - D
-        return value, np.concatenate([-self.r - lo.f, self.r - up.f, self.scale * pack_symmetric(grad_W)])
+    def arguments(self, z: Array) -> tuple[Argument, ...]:
+        """The multipliers, with -W below and W above."""
+        (gamma_lo, gamma_up), W = self.multipliers(z), self._W(z)
+        return (gamma_lo, -W), (gamma_up, W)
+
+    def coupling(self, z: Array) -> tuple[float, Array]:
+        """``Omega_pen*(W)`` and its gradient."""
+        self.decompositions += self.penalty.lam_pen1 > 0
+        return self.penalty.conjugate(self._W(z))
+
+    def coupling_gradient(self, state: DualState) -> Array:
+        """Gradient in ``w / scale``: ``A_lo - A_up - grad Omega_pen*(W)``, packed and scaled."""
+        lo, up = state.sides
+        return self.scale * pack_symmetric(lo.B @ lo.B.T - up.B @ up.B.T - state.slope)
 
     def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
         """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
-        lo, up, _, _ = self.states(z)
+        lo, up = self.state(z).sides
         self.decompositions += self.penalty.lam_pen1 > 0
-        soft = self.penalty.derivative(unpack_symmetric(self._split(z)[2], self.term.p))
+        soft = self.penalty.derivative(self._W(z))
         full = np.zeros(self.n_variables)
 
         def product(d: Array) -> Array:
             full[support] = d
-            d_lo, d_up, w = self._split(full)
-            dW = unpack_symmetric(w, self.term.p)
+            (d_lo, d_up), dW = self.multipliers(full), self._W(full)
             h_lo, E_lo = lo.matrix_derivative(d_lo, -dW)
             h_up, E_up = up.matrix_derivative(d_up, dW)
             h_W = E_up - E_lo + soft(dW)
@@ -109,18 +105,13 @@ class OperatorPenaltyProblem:
 
         return product
 
-    @property
-    def terms(self) -> tuple[SideTerm, ...]:
-        """The spaces that operators live in: one, shared by both sides."""
-        return (self.term,)
-
     def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array]:
         """Approximate inverse of minus the Hessian plus ``shift I`` on the free variables (all of W is free).
 
         Block by block: the free multipliers of each side, and W by the diagonal of its curvature in a basis that makes
         the largest part of it diagonal: the eigenvectors of W where there is a threshold, those of the lower side else.
         """
-        lo, up, _, _ = self.states(z)
+        lo, up = self.state(z).sides
         f_lo, f_up = np.flatnonzero(free[: self.n]), np.flatnonzero(free[self.n : 2 * self.n])
         blocks = [
             cho_factor(state.hessian_block(rows) + (shift + 1e-10) * np.eye(len(rows)), lower=True)
@@ -128,43 +119,23 @@ class OperatorPenaltyProblem:
         ]
         cut = [len(f_lo), len(f_lo) + len(f_up)]
         self.decompositions += self.penalty.lam_pen1 > 0
-        U, own = self.penalty.curvature(unpack_symmetric(self._split(z)[2], self.term.p))
+        U, own = self.penalty.curvature(self._W(z))
         U = U if self.penalty.lam_pen1 > 0 else lo.part.U
         diagonal = self.scale**2 * (own + _diagonal_curvature(lo, U) + _diagonal_curvature(up, U)) + shift
 
         def apply(rhs: Array) -> Array:
             *gammas, w = np.split(rhs, cut)
             solved = [cho_solve(block, part) for block, part in zip(blocks, gammas, strict=True)]
-            R = U.T @ unpack_symmetric(w, self.term.p) @ U
+            R = U.T @ unpack_symmetric(w, self.p) @ U
             return np.concatenate([*solved, pack_symmetric(U @ (R / diagonal) @ U.T)])
 
         return apply
 
-    @property
-    def sizes(self) -> Array:
-        """How much each point asks for: the points with the largest are likely to shape the bands."""
-        return np.abs(self.r)
-
-    def subsampled(self, rows: IntArray) -> OperatorPenaltyProblem:
-        """The same problem with some of the learning points only."""
-        pen = self.penalty
-        return OperatorPenaltyProblem(self.term.subsampled(rows), self.r[rows], pen.lam_pen1, pen.lam_pen2)
-
     def extended(self, z: Array, rows: IntArray, small: OperatorPenaltyProblem) -> Array:
         """Variables of this problem from those of `small`, its restriction to `rows`."""
-        m = small.n
-        full = np.zeros(self.n_variables)
-        full[rows], full[self.n + rows], full[2 * self.n :] = z[:m], z[m : 2 * m], z[2 * m :]
+        full = super().extended(z, rows, small)
+        full[2 * self.n :] = z[2 * small.n :]
         return full
-
-    def relaxed(self, factor: float) -> OperatorPenaltyProblem:
-        """The same problem with lam2 times `factor`: easier, with multipliers on the way to those of this one."""
-        return OperatorPenaltyProblem(self.term.relaxed(factor), self.r, self.penalty.lam_pen1, self.penalty.lam_pen2)
-
-    def restricted(self, bases: Bases) -> OperatorPenaltyProblem:
-        """The same problem with operators restricted to a subspace."""
-        pen = self.penalty
-        return OperatorPenaltyProblem(self.term.projected(bases[0]), self.r, pen.lam_pen1, pen.lam_pen2)
 
     def lift(self, z: Array, bases: Bases) -> Array:
         """Variables of this problem from those of a restricted one: ``W = Q W_Q Q'``."""
@@ -175,58 +146,23 @@ class OperatorPenaltyProblem:
     def project(self, z: Array, bases: Bases) -> Array:
         """Variables of a restricted problem from those of this one: ``W_Q = Q' W Q``."""
         Q = bases[0]
-        W = unpack_symmetric(z[2 * self.n :], self.term.p)
+        W = unpack_symmetric(z[2 * self.n :], self.p)
         return np.concatenate([z[: 2 * self.n], pack_symmetric(Q.T @ W @ Q)])
-
-    def lift_sides(self, sides: Sides, bases: Bases) -> Sides:
-        """A primal point of this problem from one of a restricted one."""
-        return tuple(side.lifted(bases[0]) for side in sides)
-
-    def positive_vectors(self, z: Array) -> list[Array]:
-        """Positive eigenvectors of the term at z, those of both sides."""
-        lo, up, _, _ = self.states(z)
-        return [np.column_stack([lo.positive_vectors, up.positive_vectors])]
-
-    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
-        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
-        gamma_lo, gamma_up, w = self._split(z)
-        W = unpack_symmetric(w, self.term.p)
-        lo, value_lo = self.term.refine(gamma_lo, -W, vectors[0])
-        up, value_up = self.term.refine(gamma_up, W, vectors[0])
-        linear = float((gamma_up - gamma_lo) @ self.r) - self.penalty.conjugate(W)[0]
-        return [np.column_stack([lo, up])], linear - value_lo - value_up
-
-    def certificate(self, z: Array, also: Sides | None = None) -> Certificate:
-        """Certificate of z; `also` is a feasible point known from elsewhere."""
-        z = np.maximum(z, self.lower_bounds)
-        value, _ = self.value_and_grad(z)
-        lo, up, _, _ = self.states(z)
-        terms = (self.term, self.term)
-        return certify(terms, (-self.r, self.r), (lo.primal, up.primal), value, self.objective, also)
 
     def objective(self, sides: Sides) -> float:
         """Primal value."""
-        separate = self.term.objective(sides[0]) + self.term.objective(sides[1])
+        separate = sum(term.objective(side) for term, side in zip(self.sides, sides, strict=True))
         return separate + self.penalty.of_eigenvalues(difference_eigenvalues(*sides))
-
-    def parts(self) -> tuple[OperatorPenaltyProblem, ...]:
-        """Return the problem itself: the penalty couples the sides."""
-        return (self,)
-
-    def joined_certificate(self, certificates: Sequence[Certificate]) -> Certificate:
-        """Certificate from those of the parts."""
-        return certificates[0]
 
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""
-        gamma_lo, gamma_up, w = self._split(z)
-        return DualPoint(gamma_lo, gamma_up, W=unpack_symmetric(w, self.term.p))
+        return DualPoint(z[: self.n], z[self.n : 2 * self.n], W=self._W(z))
 
     def start_from(self, point: DualPoint) -> Array:
         """Start from the solution of a neighbouring problem."""
-        if point.W is not None and point.W.shape == (self.term.p, self.term.p):
+        if point.W is not None and point.W.shape == (self.p, self.p):
             W = point.W
         else:
             # W that gives both operators the arguments they have at `point`: see DualPoint.weights
-            W = self.term.weighted_gram(-point.mean_alpha_0)
+            W = self.terms[0].space.weighted_gram(-point.mean_alpha_0)
         return np.concatenate([point.gamma_lo, point.gamma_up, pack_symmetric(W) / self.scale])

@@ -9,71 +9,20 @@ equations then reduce to equations of order q and the number of free multipliers
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve, solve_triangular
 
-from sosbands._types import Array, BoolArray, IntArray
-from sosbands.kernels.pivoted_cholesky import greedy_pivoted_cholesky
-from sosbands.problems.side import SideState, SideTerm
-
-FULL_ROWS = 400  # up to here all features are affordable, and rough kernels need them
-MAX_RANK = 250
-ROUGH_ROWS = 3200  # up to here rough kernels get as many features as FULL_ROWS
-ROUGH_TRACE = 0.25  # with more of the trace left out conjugate gradients take thousands of iterations
-ROWS_PER_FEATURE = 8  # more features than that cost more than the iterations they save
-TRACE_LEFT = 1e-6
+from sosbands._types import Array, BoolArray
+from sosbands.problems.side import SideState
+from sosbands.problems.square_features import SquareFeatures
 
 
-@dataclass(frozen=True, eq=False)
-class SquareFeatures:
-    """Features R of the squared kernel: ``R'R ~ (V'V)^2`` entry by entry."""
-
-    R: Array
-    pivots: IntArray
-    gram: Array
-
-    def compressed_hessian(self, state: SideState) -> Array:
-        """Hq with Hessian ``R' Hq R``, exact at the pivots."""
-        L = self.R[:, self.pivots].T
-        half = solve_triangular(L, state.hessian_block(self.pivots), lower=True)
-        return np.asarray(solve_triangular(L, half.T, lower=True))
-
-
-def square_features(term: SideTerm) -> SquareFeatures:
-    """Features of the squared kernel of a side, computed once per side."""
-    if "square_features" not in term.remembered:
-        term.remembered["square_features"] = _learn(term.V)
-    features: SquareFeatures = term.remembered["square_features"]
-    return features
-
-
-def _learn(V: Array) -> SquareFeatures:
-    def entries(rows: IntArray, columns: IntArray | None) -> Array:
-        return np.square(V[:, rows].T @ (V if columns is None else V[:, columns]))
-
-    diag = np.square(np.einsum("ij,ij->j", V, V))
-    R, pivots = greedy_pivoted_cholesky(
-        entries,
-        diag,
-        floor=len(diag) * float(np.finfo(float).eps * diag.max()),
-        trace_left=TRACE_LEFT * float(diag.sum()),
-        max_rank=FULL_ROWS if len(diag) <= ROUGH_ROWS else MAX_RANK,
-        block=32,
-    )
-    keep = _enough(R, diag)
-    R, pivots = R[:keep], pivots[:keep]
-    return SquareFeatures(R, pivots, R @ R.T)
-
-
-def _enough(R: Array, diag: Array) -> int:
-    """Number of features to use: all of few points, an eighth of many, more where the kernel is rough."""
-    if len(diag) <= FULL_ROWS:
-        return len(R)
-    left = diag.sum() - np.cumsum(np.einsum("ij,ij->i", R, R))
-    smooth = int(np.count_nonzero(left > ROUGH_TRACE * diag.sum())) + 1
-    return min(len(R), max(smooth, min(MAX_RANK, len(diag) // ROWS_PER_FEATURE)))
+def _compressed_hessian(square: SquareFeatures, state: SideState) -> Array:
+    """Hq with Hessian ``R' Hq R``, exact at the pivots."""
+    L = square.R[:, square.pivots].T
+    half = solve_triangular(L, state.hessian_block(square.pivots), lower=True)
+    return np.asarray(solve_triangular(L, half.T, lower=True))
 
 
 def newton_preconditioner(
@@ -93,7 +42,7 @@ def newton_preconditioner(
     """
     (lo, up), n_lo, n_up = squares, len(squares[0].R), len(squares[1].R)
     H = np.zeros((n_lo + n_up, n_lo + n_up))
-    H[:n_lo, :n_lo], H[n_lo:, n_lo:] = lo.compressed_hessian(states[0]), up.compressed_hessian(states[1])
+    H[:n_lo, :n_lo], H[n_lo:, n_lo:] = _compressed_hessian(lo, states[0]), _compressed_hessian(up, states[1])
     cross = lo.gram if lo is up else lo.R @ up.R.T
     G = scale**2 * np.block([[lo.gram, -cross], [-cross.T, up.gram]])
     E = lu_solve(lu_factor(delta * np.eye(len(H)) + H @ G), H)

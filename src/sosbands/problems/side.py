@@ -1,17 +1,17 @@
-"""One side of the bands: what is shared by every problem with the same features and penalties."""
+"""One side of the bands: what its operator costs, the bounds of its multipliers, and its conjugate at a point."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from sosbands._types import Array, BoolArray, IntArray
+from sosbands.problems.box import Box
 from sosbands.problems.conjugates import PositivePart, TraceFrobenius
 from sosbands.problems.operators import PrimalSide
+from sosbands.problems.space import FeatureSpace
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,96 +72,67 @@ class SideState:
         return df, half + half.T
 
 
-class SideTerm:
-    """Features, width penalty and regulariser of one side.
+@dataclass(frozen=True)
+class SideCost:
+    """What one side pays: ``(b/n) sum_i f(X_i) + lam1 tr A + lam2 ||A||_F^2``.
 
-    Shared by all problems along a path of symmetry penalties, with what is expensive computed once.
-
-    Parameters
+    Attributes
     ----------
-    V : ndarray of shape (p, n)
-        Features of the learning points.
     b : float
-        Width penalty: the objective has ``(b/n) sum_i f(X_i)``.
+        Width penalty.
     lam1, lam2 : float
         Trace and squared Frobenius penalties.
     """
 
-    def __init__(self, V: Array, *, b: float, lam1: float, lam2: float) -> None:
-        self.V = V
-        self.p, self.n = V.shape
-        self.b = b
-        self.regulariser = TraceFrobenius(lam1, lam2)
-        self.remembered: dict[str, Any] = {}  # what others derive from V once and for all problems of a path
-
-    @cached_property
-    def gram(self) -> Array:
-        """``V V'``."""
-        return np.asarray(self.V @ self.V.T, dtype=float)
-
-    @cached_property
-    def identity_values(self) -> Array:
-        """Values of the operator I at the learning points, ``||Phi(X_i)||^2``."""
-        return np.asarray(np.einsum("ij,ij->j", self.V, self.V), dtype=float)
-
-    @cached_property
-    def constant(self) -> tuple[Array, Array] | None:
-        """``(c, values of cc')`` with ``V'c`` close to 1, or None if some value is zero."""
-        # the tiny ridge only makes the normal equations solvable; any c is a valid direction
-        ridge = 1e-10 * np.trace(self.gram) / max(self.p, 1) * np.eye(self.p)
-        c = cho_solve(cho_factor(self.gram + ridge, lower=True), self.V.sum(axis=1))
-        values = np.square(c @ self.V)
-        return (c, values) if values.min() > 1e-3 else None
-
-    def weighted_gram(self, c: Array) -> Array:
-        """``V Diag(c) V'``, touching only the columns with a non-zero weight."""
-        (support,) = np.nonzero(c)
-        if 2 * len(support) > self.n:
-            return np.asarray((self.V * c) @ self.V.T)
-        Vs = self.V[:, support]
-        return np.asarray((Vs * c[support]) @ Vs.T)
-
-    def evaluate(self, c: Array, W: Array | None = None) -> SideState:
-        """State at ``M = V Diag(c - b/n) V' + W``; one eigendecomposition."""
-        M = self.weighted_gram(c)
-        if self.b:
-            M -= (self.b / self.n) * self.gram
-        if W is not None:
-            M += W
-        part = self.regulariser.decompose(M)
-        B = part.factor
-        return SideState(self.V, part, B, np.square(B.T @ self.V).sum(axis=0))
-
-    def projected(self, Q: Array) -> SideTerm:
-        """The same side with operators restricted to ``Q A Q'``, Q with orthonormal columns.
-
-        The last one is remembered: along a path most problems are solved in the subspace of their neighbour.
-        """
-        last: tuple[Array, SideTerm] | None = self.remembered.get("projected")
-        if last is not None and last[0] is Q:
-            return last[1]
-        term = SideTerm(Q.T @ self.V, b=self.b, lam1=self.regulariser.lam1, lam2=self.regulariser.lam2)
-        if "gram" in self.__dict__:
-            term.__dict__["gram"] = Q.T @ self.gram @ Q
-        self.remembered["projected"] = (Q, term)
-        return term
+    b: float
+    lam1: float
+    lam2: float
 
     @property
     def stiffness(self) -> float:
         """How much the linear penalties outweigh lam2 for residuals of size one: large is close to a linear program."""
-        return max(self.b, self.regulariser.lam1) / (2 * self.regulariser.lam2)
+        return max(self.b, self.lam1) / (2 * self.lam2)
 
-    def subsampled(self, rows: IntArray) -> SideTerm:
-        """The same side with some of the learning points only."""
-        reg = self.regulariser
-        return SideTerm(np.ascontiguousarray(self.V[:, rows]), b=self.b, lam1=reg.lam1, lam2=reg.lam2)
+    def relaxed(self, factor: float) -> SideCost:
+        """The same with lam2 times `factor`."""
+        return replace(self, lam2=factor * self.lam2)
 
-    def relaxed(self, factor: float) -> SideTerm:
-        """The same side with lam2 times `factor`."""
-        term = SideTerm(self.V, b=self.b, lam1=self.regulariser.lam1, lam2=factor * self.regulariser.lam2)
-        if self.b:
-            term.__dict__["gram"] = self.gram
-        return term
+
+class SideTerm:
+    """One side of the bands: the space of its operators, what they cost, and the bounds of its multipliers.
+
+    Shared by all problems along a path of symmetry penalties.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    cost : SideCost
+    """
+
+    def __init__(self, space: FeatureSpace, cost: SideCost) -> None:
+        self.space, self.cost = space, cost
+        self.regulariser = TraceFrobenius(cost.lam1, cost.lam2)
+
+    @classmethod
+    def of(cls, V: Array, **cost: float) -> SideTerm:
+        """From features (p, n) and the numbers of a `SideCost`."""
+        return cls(FeatureSpace(V), SideCost(**cost))
+
+    @property
+    def bounds(self) -> Box:
+        """Of the multipliers, one per learning point."""
+        return Box(np.zeros(self.space.n), np.full(self.space.n, np.inf))
+
+    def evaluate(self, c: Array, W: Array | None = None) -> SideState:
+        """State at ``M = V Diag(c - b/n) V' + W``; one eigendecomposition."""
+        M = self.space.weighted_gram(c)
+        if self.cost.b:
+            M -= (self.cost.b / self.space.n) * self.space.gram
+        if W is not None:
+            M += W
+        part = self.regulariser.decompose(M)
+        B = part.factor
+        return SideState(self.space.V, part, B, np.square(B.T @ self.space.V).sum(axis=0))
 
     def refine(self, c: Array, W: Array | None, X: Array) -> tuple[Array, float]:
         """Approximate positive eigenvectors at ``(c, W)`` from the span of X and M X.
@@ -169,10 +140,10 @@ class SideTerm:
         Returns them with the value of Omega* that they give, a lower bound of the true one. Costs two
         products with blocks of vectors, no decomposition of a (p, p) matrix.
         """
-        weights = c - self.b / self.n
+        V, weights = self.space.V, c - self.cost.b / self.space.n
 
         def product(Y: Array) -> Array:
-            MY = self.V @ (weights[:, None] * (self.V.T @ Y))
+            MY = V @ (weights[:, None] * (V.T @ Y))
             return np.asarray(MY if W is None else MY + W @ Y)
 
         S = np.linalg.qr(np.column_stack([X, product(X)]))[0]
@@ -181,5 +152,17 @@ class SideTerm:
 
     def objective(self, side: PrimalSide) -> float:
         """``(b/n) sum_i f(X_i) + lam1 tr A + lam2 ||A||_F^2``."""
-        reg = self.regulariser
-        return self.b * float(side.f.mean()) + reg.lam1 * side.trace + reg.lam2 * side.squared_norm
+        cost = self.cost
+        return cost.b * float(side.f.mean()) + cost.lam1 * side.trace + cost.lam2 * side.squared_norm
+
+    def projected(self, Q: Array) -> SideTerm:
+        """The same side with operators restricted to ``Q A Q'``, Q with orthonormal columns."""
+        return SideTerm(self.space.projected(Q), self.cost)
+
+    def subsampled(self, rows: IntArray) -> SideTerm:
+        """The same side with some of the learning points only."""
+        return SideTerm(self.space.subsampled(rows), self.cost)
+
+    def relaxed(self, factor: float) -> SideTerm:
+        """The same side with lam2 times `factor`."""
+        return SideTerm(self.space, self.cost.relaxed(factor))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sosbands._types import Array
+from sosbands._types import Array, IntArray
 from sosbands.problems.asymmetric import OneSidedProblem
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.side import SideTerm
@@ -16,6 +16,10 @@ class SymmetricProblem(OneSidedProblem):
     def __init__(self, term: SideTerm, r: Array) -> None:
         super().__init__(term, np.abs(r), weight=2.0)
         self.r = r
+
+    def with_terms(self, terms: tuple[SideTerm, ...], rows: IntArray | None = None) -> SymmetricProblem:
+        """The same problem with another term, of the learning points in `rows` if given."""
+        return SymmetricProblem(terms[0], self.r if rows is None else self.r[rows])
 
     def dual_point(self, z: Array) -> DualPoint:
         """Multipliers of the two-sided problem: all of ``2 gamma_i`` on the side that the residual is on."""

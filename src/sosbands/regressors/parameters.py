@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sosbands.bands.scaling import read_penalties
+from sosbands.bands.penalties import read_cost, read_symmetry
 from sosbands.kernels import StationaryKernel, resolve_kernel
 from sosbands.solvers import check_solver
 from sosbands.tuning.criterion import CRITERIA
@@ -70,13 +70,8 @@ def check_penalties(model: Any) -> None:
     symmetry = model.symmetry_penalty
     fine = not isinstance(symmetry, str) or symmetry == "auto"
     check("symmetry_penalty", symmetry, fine, "'auto', a number >= 0, inf, or a pair for the operator kind")
-    read_penalties(
-        model.width_penalty,
-        model.trace_penalty,
-        model.frobenius_penalty,
-        1.0 if isinstance(symmetry, str) else symmetry,
-        model.symmetry_kind,
-    )
+    read_cost(model.width_penalty, model.trace_penalty, model.frobenius_penalty)
+    read_symmetry(1.0 if isinstance(symmetry, str) else symmetry, model.symmetry_kind)
 
 
 def check_calibration_size(size: Any) -> None:

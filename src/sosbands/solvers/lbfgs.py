@@ -2,74 +2,21 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-
-import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from sosbands._types import Array
-from sosbands.solvers.protocol import CertificateLike, DualProblem, HistoryRow, SolverResult, Status
+from sosbands.solvers.monitor import Monitor
+from sosbands.solvers.protocol import DualProblem, SolverResult, Status
 
 MEMORY = 20
 # SciPy's line search may give up near the rounding level; a restart forgets its memory and often goes on.
 RESTARTS = 3
 
 
-class Monitor:
-    """Certifies every accepted iterate and remembers the best."""
-
-    def __init__(self, problem: DualProblem, tol: float) -> None:
-        self.problem, self.tol = problem, tol
-        self.clock, self.decompositions = perf_counter(), problem.decompositions
-        self.history: list[HistoryRow] = []
-        self.best: CertificateLike | None = None
-        self.best_z = np.zeros(0)
-
-    def __call__(self, z: Array) -> bool:
-        """Certify and record z; True if the tolerance is reached."""
-        return self.record(self.problem.certificate(z), z)
-
-    def record(self, certificate: CertificateLike, z: Array) -> bool:
-        """Record the certificate of z; True if the tolerance is reached."""
-        if self.best is None or certificate.gap < self.best.gap:
-            self.best, self.best_z = certificate, np.maximum(z, self.problem.lower_bounds)
-        made, seconds = self.problem.decompositions - self.decompositions, perf_counter() - self.clock
-        self.history.append(
-            HistoryRow(
-                len(self.history),
-                certificate.dual_value,
-                certificate.primal_value,
-                certificate.gap,
-                made,
-                seconds,
-            )
-        )
-        return certificate.gap <= self.tol
-
-    @property
-    def iterations(self) -> int:
-        """Points certified after the start."""
-        return len(self.history) - 1
-
-    def result(self, status: Status) -> SolverResult:
-        """Everything recorded so far."""
-        assert self.best is not None
-        last = self.history[-1]
-        return SolverResult(
-            self.best_z,
-            self.best,
-            status,
-            last.iteration,
-            self.problem.decompositions - self.decompositions,
-            perf_counter() - self.clock,
-            tuple(self.history),
-        )
-
-
 def solve_lbfgs(problem: DualProblem, start: Array, tol: float, max_iterations: int) -> SolverResult:
     """Maximise the dual by SciPy's L-BFGS-B; value and gradient come from one decomposition per side."""
     monitor = Monitor(problem, tol)
-    z = np.maximum(start, problem.lower_bounds)
+    z = problem.bounds.clip(start)
     if monitor(z):
         return monitor.result(Status.CONVERGED)
     for _ in range(RESTARTS + 1):
@@ -101,7 +48,7 @@ def ascend_lbfgs(problem: DualProblem, monitor: Monitor, z: Array, iterations: i
         z,
         jac=True,
         method="L-BFGS-B",
-        bounds=Bounds(problem.lower_bounds, np.inf),
+        bounds=Bounds(problem.bounds.lower, problem.bounds.upper),
         callback=callback,
         options={"maxcor": MEMORY, "maxiter": iterations, "maxfun": 20 * iterations, "ftol": 0.0, "gtol": 0.0},
     )

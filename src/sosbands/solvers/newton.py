@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from sosbands._types import Array, BoolArray
-from sosbands.solvers.lbfgs import Monitor, ascend_lbfgs
-from sosbands.solvers.protocol import DualProblem, SolverResult, Status
+from sosbands.solvers.lbfgs import ascend_lbfgs
+from sosbands.solvers.monitor import Monitor
+from sosbands.solvers.protocol import BoxLike, DualProblem, SolverResult, Status
 
 WARM_UP = 30  # L-BFGS iterations from a cold start: the Hessian is zero where no eigenvalue is positive
 ARMIJO = 1e-4
@@ -17,7 +21,17 @@ CG_TOLERANCE = 1e-2
 CG_ITERATIONS = 200
 
 
-def solve_newton(problem: DualProblem, start: Array, tol: float, max_iterations: int) -> SolverResult:
+class SecondOrderProblem(DualProblem, Protocol):
+    """A dual problem with second derivatives."""
+
+    def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
+        """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
+
+    def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array] | None:
+        """Approximate inverse of minus the Hessian plus ``shift I`` on the variables in `free`, if there is one."""
+
+
+def solve_newton(problem: SecondOrderProblem, start: Array, tol: float, max_iterations: int) -> SolverResult:
     """Maximise the dual by damped Newton steps on the free variables.
 
     A step sets the variables that the optimality conditions call active to their bounds and solves
@@ -26,7 +40,7 @@ def solve_newton(problem: DualProblem, start: Array, tol: float, max_iterations:
     while, so that no point is left that is not a solution.
     """
     monitor = Monitor(problem, tol)
-    z = np.maximum(start, problem.lower_bounds)
+    z = problem.bounds.clip(start)
     if monitor(z):
         return monitor.result(Status.CONVERGED)
     if not start.any() and max_iterations > 0:
@@ -54,17 +68,21 @@ def solve_newton(problem: DualProblem, start: Array, tol: float, max_iterations:
     return monitor.result(Status.ITERATION_LIMIT)
 
 
-def _newton_step(problem: DualProblem, z: Array, damping: float) -> tuple[Array, float] | None:
+def _newton_step(problem: SecondOrderProblem, z: Array, damping: float) -> tuple[Array, float] | None:
     """Next point and the accepted step length, or None if no step of this damping raises the dual."""
     value, grad = problem.value_and_grad(z)
-    bound = problem.lower_bounds
-    active = (z + grad <= bound) | _left_for_later(z, grad, bound)
+    box = problem.bounds
+    aim = box.clip(z + grad)  # where the optimality conditions see the variables that are not free
+    active = (aim <= box.lower) | (aim >= box.upper)
+    later = _left_for_later(z, grad, box)
     d = np.zeros_like(z)
-    d[active] = bound[active] - z[active]
+    d[active] = aim[active] - z[active]
+    d[later] = 0.0
+    active |= later
     _solve_free(problem, z, grad, active, d, damping)
     t = 1.0
     for _ in range(BACKTRACKS):
-        candidate = np.maximum(z + t * d, bound)
+        candidate = box.clip(z + t * d)
         new_value, _ = problem.value_and_grad(candidate)
         rise = float(grad @ (candidate - z))
         if new_value >= value + ARMIJO * max(rise, 0.0) and new_value > value:
@@ -73,20 +91,22 @@ def _newton_step(problem: DualProblem, z: Array, damping: float) -> tuple[Array,
     return None
 
 
-def _left_for_later(z: Array, grad: Array, bound: Array) -> BoolArray:
+def _left_for_later(z: Array, grad: Array, box: BoxLike) -> BoolArray:
     """Variables at their bound that want to leave it, except those that want it most: they have to wait.
 
     With very many points thousands of constraints may be violated at once, most of them because of a few.
     """
-    later = (z <= bound) & (grad > 0)
+    later = ((z <= box.lower) & (grad > 0)) | ((z >= box.upper) & (grad < 0))
     entering = np.flatnonzero(later)
     if len(entering) > ENTERING:
-        entering = entering[np.argpartition(grad[entering], -ENTERING)[-ENTERING:]]
+        entering = entering[np.argpartition(np.abs(grad[entering]), -ENTERING)[-ENTERING:]]
     later[entering] = False
     return later
 
 
-def _solve_free(problem: DualProblem, z: Array, grad: Array, active: BoolArray, d: Array, damping: float) -> None:
+def _solve_free(
+    problem: SecondOrderProblem, z: Array, grad: Array, active: BoolArray, d: Array, damping: float
+) -> None:
     """Fill the free entries of d."""
     support = ~active | (d != 0)
     free = ~active[support]

@@ -1,13 +1,17 @@
-"""What a solver asks of a problem, and what it returns."""
+"""The least that a solver asks of a problem, and what it returns.
+
+Each solver states the further members that it needs in its own file; a problem has that shape, it does not inherit it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from sosbands._types import Array, BoolArray, IntArray
+from sosbands._types import Array
+from sosbands.exceptions import ProblemShapeError
 
 Bases = tuple[Array, ...]
 
@@ -18,6 +22,21 @@ class Status(StrEnum):
     CONVERGED = "converged"  # the certified gap reached the tolerance
     ITERATION_LIMIT = "iteration limit"  # it had not when the iterations were spent
     STALLED = "stalled"  # no further progress in double precision
+
+
+class BoxLike(Protocol):
+    """Bounds of the variables."""
+
+    @property
+    def lower(self) -> Array:
+        """Entries may be minus infinity."""
+
+    @property
+    def upper(self) -> Array:
+        """Entries may be infinity."""
+
+    def clip(self, z: Array) -> Array:
+        """The nearest point inside."""
 
 
 class CertificateLike(Protocol):
@@ -44,84 +63,42 @@ class CertificateLike(Protocol):
         """The primal point."""
 
 
-class Problem(Protocol):
-    """What `solve` takes: one dual problem, or several independent ones whose values add up."""
-
-    n_variables: int
-
-    def parts(self) -> Sequence[DualProblem]:
-        """Independent problems over consecutive blocks of the variables; ``(self,)`` if they are all coupled."""
-
-    def joined_certificate(self, certificates: Sequence[Any]) -> CertificateLike:
-        """Certificate from those of the parts."""
-
-    def dual_point(self, z: Array) -> Any:
-        """The multipliers in a form that neighbouring problems can start from."""
-
-    def start_from(self, point: Any) -> Array:
-        """Variables at the multipliers of a neighbouring problem."""
-
-
 class DualProblem(Protocol):
-    """A concave function of `n_variables` variables with lower bounds, to be MAXIMISED.
+    """A concave function of variables in a box, to be MAXIMISED: all that a first-order method needs."""
 
-    Its primal point is made of operators on spaces, the `terms`, which can be restricted to subspaces, given by one
-    matrix of orthonormal columns per term.
-    """
-
-    n_variables: int
-    lower_bounds: Array
+    @property
+    def bounds(self) -> BoxLike:
+        """Of the variables."""
 
     @property
     def decompositions(self) -> int:
-        """Eigendecompositions made so far."""
-
-    @property
-    def terms(self) -> Sequence[Any]:
-        """Spaces that operators live in, of dimension ``p`` each."""
+        """Eigendecompositions made so far: the unit of work."""
 
     def value_and_grad(self, z: Array) -> tuple[float, Array]:
         """Dual value and gradient."""
 
-    def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
-        """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
+    def certificate(self, z: Array) -> CertificateLike:
+        """Certificate of any z, feasible or not; cheap at the z of the last `value_and_grad`."""
 
-    def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array] | None:
-        """Approximate inverse of minus the Hessian plus ``shift I`` on the variables in `free`, if there is one."""
 
-    def certificate(self, z: Array, also: Any = None) -> CertificateLike:
-        """Certificate of any z, cheap at the z of the last `value_and_grad`; `also` is a known feasible point."""
+def members(shape: type) -> list[str]:
+    """Names that a problem of this shape must have, in the order of their statement."""
+    stated = [vars(each) for each in reversed(shape.__mro__) if getattr(each, "_is_protocol", False)]
+    return [
+        name
+        for names in stated
+        for name, value in names.items()
+        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, property))
+    ]
 
-    @property
-    def sizes(self) -> Array:
-        """How much each learning point asks for."""
 
-    def subsampled(self, rows: IntArray) -> Any:
-        """The same problem with some of the learning points only."""
-
-    def extended(self, z: Array, rows: IntArray, small: Any) -> Array:
-        """Variables of this problem from those of `small`, its restriction to `rows`."""
-
-    def relaxed(self, factor: float) -> DualProblem:
-        """The same problem with a larger Frobenius penalty: easier, with similar multipliers."""
-
-    def restricted(self, bases: Bases) -> DualProblem:
-        """The same problem with operators ``Q A Q'``."""
-
-    def lift(self, z: Array, bases: Bases) -> Array:
-        """Variables of this problem from those of a restricted one."""
-
-    def project(self, z: Array, bases: Bases) -> Array:
-        """Variables of a restricted problem from those of this one."""
-
-    def lift_sides(self, sides: Any, bases: Bases) -> Any:
-        """A primal point of this problem from one of a restricted one."""
-
-    def positive_vectors(self, z: Array) -> list[Array]:
-        """Eigenvectors that span the operators recovered at z, one matrix per term."""
-
-    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
-        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
+def check_shape(problem: Any, shape: type, solver: str) -> None:
+    """Name the members that a problem lacks for a solver."""
+    missing = [name for name in members(shape) if not hasattr(problem, name)]
+    if missing:
+        raise ProblemShapeError(
+            f"solver={solver!r} needs {', '.join(missing)} of a problem, which {type(problem).__name__} does not have"
+        )
 
 
 @dataclass(frozen=True)

@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from threading import Lock
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
-from sosbands._types import Array, IntArray
+from sosbands._types import Array
+from sosbands.solvers.continuation import STIFF, ContinuableProblem, Solver, continued
 from sosbands.solvers.lbfgs import solve_lbfgs
 from sosbands.solvers.newton import solve_newton
-from sosbands.solvers.protocol import Bases, DualProblem, Problem, SolverResult, Status
+from sosbands.solvers.protocol import Bases, CertificateLike, DualProblem, SolverResult, Status, check_shape
 from sosbands.solvers.subspace import solve_subspace
+from sosbands.solvers.threads import ONE_THREAD
 
-Solver = Callable[[DualProblem, Array, float, int], SolverResult]
-SOLVERS: dict[str, Solver] = {
-    "lbfgs": solve_lbfgs,
-    "newton": solve_newton,
-    "subspace": solve_subspace,
+
+class Method(NamedTuple):
+    """A solver and the shape of the problems that it takes."""
+
+    run: Solver
+    shape: type
+
+
+SOLVERS = {
+    "lbfgs": Method(solve_lbfgs, DualProblem),
+    "newton": Method(solve_newton, ContinuableProblem),  # a cold start may go through easier problems
+    "subspace": Method(solve_subspace, ContinuableProblem),
 }
-STIFF = 100.0  # stiffness from which a cold start goes through relaxed problems
-RELAXATION = 10.0
-LOOSE = 1e-2  # gap at which the next relaxation is taken
-MANY_ROWS, SAMPLE_ROWS, EXTREME_ROWS = 20_000, 4_000, 1_000  # a cold start above the first uses a sample of points
 DIRECT = 150  # features up to which Newton's method on the whole problem beats growing subspaces,
 DIRECT_STIFF = 400  # and where the problem is stiff, so that every new direction upsets the others
+
+
+class Problem(Protocol):
+    """What `solve` takes: one dual problem, or several independent ones whose values add up."""
+
+    @property
+    def n_variables(self) -> int:
+        """Length of z."""
+
+    def parts(self) -> Sequence[Any]:
+        """Independent problems over consecutive blocks of the variables; ``(self,)`` if they are all coupled."""
+
+    def joined_certificate(self, certificates: Sequence[Any]) -> CertificateLike:
+        """Certificate from those of the parts."""
+
+    def dual_point(self, z: Array) -> Any:
+        """The multipliers in a form that neighbouring problems can start from."""
+
+    def start_from(self, point: Any) -> Array:
+        """Variables at the multipliers of a neighbouring problem."""
 
 
 def solve(
@@ -69,8 +91,8 @@ def solve(
     clock = perf_counter()
     with ONE_THREAD:
         results = [
-            _continued(_solver_for(part, solver, basis), part, block, tol, max_iterations)
-            for part, block, basis in zip(parts, np.split(z, cuts), _matching(parts, bases), strict=True)
+            _solved(part, block, solver, tol, max_iterations, known)
+            for part, block, known in zip(parts, np.split(z, cuts), _matching(parts, bases), strict=True)
         ]
     return results[0] if len(results) == 1 else _joined(problem, results, tol, clock)
 
@@ -98,92 +120,27 @@ def check_solver(solver: str) -> None:
         raise ValueError(f"solver={solver!r} is not known: expected one of {['auto', *sorted(SOLVERS)]}")
 
 
-def _continued(run: Solver, part: DualProblem, z: Array, tol: float, max_iterations: int) -> SolverResult:
-    """Run a solver, from zero through easier problems where that helps.
-
-    With very many points, the same problem on some of them comes first. Where the linear penalties dominate, the dual
-    is nearly a semidefinite program with its kinks, and problems with a larger and decreasing Frobenius penalty lead
-    to it.
-    """
-    clock = perf_counter()
-    before: list[SolverResult] = []
-    if not z.any() and run is not solve_lbfgs:
-        if len(part.sizes) > MANY_ROWS:
-            rows = _telling_rows(part.sizes)
-            small = part.subsampled(rows)
-            before.append(_continued(run, small, np.zeros(small.n_variables), LOOSE, max_iterations))
-            z = part.extended(before[-1].variables, rows, small)
-            run = _with_bases(run, before[-1].bases)
-        else:
-            factor = max(term.stiffness for term in part.terms) / STIFF
-            while factor > 1:
-                before.append(run(part.relaxed(factor), z, LOOSE, max_iterations))
-                z = before[-1].variables
-                factor /= RELAXATION
-    result = run(part, z, tol, max_iterations)
-    return replace(
-        result,
-        iterations=result.iterations + sum(each.iterations for each in before),
-        decompositions=result.decompositions + sum(each.decompositions for each in before),
-        seconds=perf_counter() - clock,
-    )
+def _solved(part: Any, z: Array, solver: str, tol: float, max_iterations: int, known: Bases) -> SolverResult:
+    """Solve one part by the solver of that name, or by the one that suits it."""
+    if solver == "auto":
+        check_shape(part, ContinuableProblem, solver)
+        limit = DIRECT_STIFF if part.stiffness > STIFF else DIRECT
+        solver = "newton" if max(part.dimensions) <= limit else "subspace"
+    run, shape = SOLVERS[solver]
+    check_shape(part, shape, solver)
+    if solver == "lbfgs":
+        return run(part, z, tol, max_iterations)
+    if solver == "subspace":
+        run = partial(solve_subspace, known=known)
+    return continued(run, part, z, tol, max_iterations)
 
 
-def _telling_rows(sizes: Array) -> IntArray:
-    """A sample of the points, and those that ask for most."""
-    sample = np.random.default_rng(0).choice(len(sizes), SAMPLE_ROWS, replace=False)
-    largest = np.argpartition(sizes, -EXTREME_ROWS)[-EXTREME_ROWS:]
-    return np.union1d(sample, largest)
-
-
-def _with_bases(run: Solver, bases: tuple[Bases, ...]) -> Solver:
-    return partial(solve_subspace, known=bases[0]) if bases else run
-
-
-def _matching(parts: Sequence[DualProblem], bases: Sequence[Bases]) -> list[Bases]:
+def _matching(parts: Sequence[Any], bases: Sequence[Bases]) -> list[Bases]:
     """The known bases of each part; none where the neighbour had other kernels or was coupled in another way."""
-    shapes = [[term.p for term in part.terms] for part in parts]
     fitting = len(bases) == len(parts) and all(
-        [len(Q) for Q in known] == dimensions for known, dimensions in zip(bases, shapes, strict=True)
+        [len(Q) for Q in known] == list(part.dimensions) for known, part in zip(bases, parts, strict=True)
     )
     return list(bases) if fitting else [()] * len(parts)
-
-
-def _solver_for(part: DualProblem, solver: str, known: Bases) -> Solver:
-    if solver == "auto":
-        stiff = max(term.stiffness for term in part.terms) > STIFF
-        limit = DIRECT_STIFF if stiff else DIRECT
-        solver = "newton" if max(term.p for term in part.terms) <= limit else "subspace"
-    return partial(solve_subspace, known=known) if solver == "subspace" else SOLVERS[solver]
-
-
-class _OneThread:
-    """One BLAS thread while any solve runs, whichever Python thread it runs in; the first sets it, the last restores.
-
-    The limit belongs to the process. Finding the loaded libraries takes longer than a small solve, so it is done once.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._running = Lock(), 0
-        self._controller: ThreadpoolController | None = None
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._running += 1
-            if self._running == 1:
-                self._controller = self._controller or ThreadpoolController()
-                self._limit = self._controller.limit(limits=1, user_api="blas")
-                self._limit.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._running -= 1
-            if self._running == 0:
-                self._limit.__exit__(*error)
-
-
-ONE_THREAD = _OneThread()
 
 
 def _joined(problem: Problem, results: list[SolverResult], tol: float, clock: float) -> SolverResult:

@@ -8,14 +8,16 @@ these are added to Q until they do. Only the certificate decomposes a (p, p) mat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from sosbands._types import Array
-from sosbands.solvers.lbfgs import Monitor
-from sosbands.solvers.newton import solve_newton
-from sosbands.solvers.protocol import Bases, DualProblem, SolverResult, Status
+from sosbands.solvers.monitor import Monitor
+from sosbands.solvers.newton import SecondOrderProblem, solve_newton
+from sosbands.solvers.protocol import Bases, CertificateLike, SolverResult, Status
 
 START = 60  # dimension of the first subspace, the leading pivots of the features
 ROUNDS = 25
@@ -25,14 +27,54 @@ REACH = 1e3  # how much larger operators may have to be than those for the point
 INNER = 1000  # iterations of a restricted problem
 
 
+class RestrictableProblem(SecondOrderProblem, Protocol):
+    """A problem whose primal point is made of operators that can be restricted to subspaces.
+
+    Subspaces are given by one matrix of orthonormal columns for each space of operators.
+    """
+
+    @property
+    def dimensions(self) -> Sequence[int]:
+        """Of the spaces that operators live in."""
+
+    @property
+    def sizes(self) -> Array:
+        """How much each learning point asks for."""
+
+    @property
+    def identity_values(self) -> Sequence[Array]:
+        """Values of the operator I at the learning points, for each space."""
+
+    def certificate(self, z: Array, also: Any = None) -> CertificateLike:
+        """Certificate of any z; `also` is a known feasible point."""
+
+    def restricted(self, bases: Bases) -> RestrictableProblem:
+        """The same problem with operators ``Q A Q'``."""
+
+    def lift(self, z: Array, bases: Bases) -> Array:
+        """Variables of this problem from those of a restricted one."""
+
+    def project(self, z: Array, bases: Bases) -> Array:
+        """Variables of a restricted problem from those of this one."""
+
+    def lift_sides(self, sides: Any, bases: Bases) -> Any:
+        """A primal point of this problem from one of a restricted one."""
+
+    def positive_vectors(self, z: Array) -> list[Array]:
+        """Eigenvectors that span the operators recovered at z, one matrix for each space."""
+
+    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
+        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
+
+
 def solve_subspace(
-    problem: DualProblem, start: Array, tol: float, max_iterations: int, known: Bases = ()
+    problem: RestrictableProblem, start: Array, tol: float, max_iterations: int, known: Bases = ()
 ) -> SolverResult:
     """Solve restricted problems by Newton's method, growing the subspaces until the full gap is at most `tol`.
 
     `known` are the subspaces of a neighbouring problem, if `start` comes from one.
     """
-    first = _reaching(problem, known or tuple(np.eye(term.p, min(START, term.p)) for term in problem.terms))
+    first = _reaching(problem, known or tuple(np.eye(p, min(START, p)) for p in problem.dimensions))
     if first is None:
         return solve_newton(problem, start, tol, max_iterations)
     monitor = Monitor(problem, tol)
@@ -69,7 +111,7 @@ def solve_subspace(
     return _counted(result, iterations + result.iterations, made, bases)
 
 
-def _reaching(problem: DualProblem, bases: Bases) -> Bases | None:
+def _reaching(problem: RestrictableProblem, bases: Bases) -> Bases | None:
     """Subspaces in which every point can be covered, from `bases` and leading features; None if these are too many."""
     while not _reaches(problem, problem.restricted(bases)):
         if any(2 * Q.shape[1] >= len(Q) for Q in bases):
@@ -78,13 +120,11 @@ def _reaching(problem: DualProblem, bases: Bases) -> Bases | None:
     return bases
 
 
-def _reaches(problem: DualProblem, small: DualProblem) -> bool:
+def _reaches(problem: RestrictableProblem, small: RestrictableProblem) -> bool:
     """Whether no point asks for operators that are out of proportion in the subspace."""
     asked = np.maximum(problem.sizes, 0)
-    sides = zip(small.terms, problem.terms, strict=True)
-    return all(
-        (asked * whole.identity_values <= REACH * asked.max() * part.identity_values).all() for part, whole in sides
-    )
+    spaces = zip(small.identity_values, problem.identity_values, strict=True)
+    return all((asked * whole <= REACH * asked.max() * part).all() for part, whole in spaces)
 
 
 def _grown(bases: Bases, vectors: list[Array]) -> Bases:

@@ -1,0 +1,126 @@
+"""Penalties as the user gives them, and normalised by an initial model. Called by this room only.
+
+What one side costs stays the same along a path; the penalty that pulls the sides together is what changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sosbands.problems import SideCost
+
+KINDS = ("training", "operator")
+
+
+@dataclass(frozen=True)
+class SymmetryPenalty:
+    """The penalty on the difference of the sides.
+
+    Attributes
+    ----------
+    lam_pen1, lam_pen2 : float
+        Operator penalty: nuclear and squared Frobenius part. Training-set penalty: 0 and lam_pen.
+    kind : {"training", "operator"}
+    """
+
+    lam_pen1: float
+    lam_pen2: float
+    kind: str
+
+    @property
+    def is_asymmetric(self) -> bool:
+        """No coupling of the two sides."""
+        return self.lam_pen1 == 0 and self.lam_pen2 == 0
+
+    @property
+    def is_symmetric(self) -> bool:
+        """One shared function."""
+        return bool(np.isinf([self.lam_pen1, self.lam_pen2]).any())
+
+
+SYMMETRIC = SymmetryPenalty(0.0, np.inf, "training")
+
+
+def read_cost(width: Any, trace: Any, frobenius: Any) -> SideCost:
+    """Check the user's numbers for what one side costs."""
+    b = read_number("width_penalty", width)
+    lam1 = read_number("trace_penalty", trace)
+    lam2 = read_number("frobenius_penalty", frobenius)
+    if lam2 == 0:
+        raise ValueError("frobenius_penalty=0: expected a number > 0 (the dual needs a strongly convex objective)")
+    return SideCost(b, lam1, lam2)
+
+
+def read_symmetry(symmetry: Any, kind: Any) -> SymmetryPenalty:
+    """Check the user's symmetry penalty and its kind."""
+    if kind not in KINDS:
+        raise ValueError(f"symmetry_kind={kind!r}: expected one of {list(KINDS)}")
+    if isinstance(symmetry, (tuple, list)):
+        if kind != "operator" or len(symmetry) != 2:
+            raise ValueError(
+                f"symmetry_penalty={symmetry!r}: expected a number >= 0, or for symmetry_kind='operator' a pair "
+                "(nuclear, squared Frobenius)"
+            )
+        lam_pen1, lam_pen2 = (read_number("symmetry_penalty", value, infinite=True) for value in symmetry)
+    else:
+        lam_pen1, lam_pen2 = 0.0, read_number("symmetry_penalty", symmetry, infinite=True)
+    if lam_pen2 == 0 and 0 < lam_pen1 < np.inf:
+        raise ValueError(
+            f"symmetry_penalty={symmetry!r}: a nuclear penalty needs a squared Frobenius penalty > 0 beside it"
+        )
+    return SymmetryPenalty(lam_pen1, lam_pen2, kind)
+
+
+def read_number(name: str, value: Any, *, infinite: bool = False) -> float:
+    """`value` as a float >= 0, finite unless `infinite`; an error that names the argument otherwise."""
+    wanted = "a number >= 0" + (" or inf" if infinite else "")
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ValueError(f"{name}={value!r}: expected {wanted}")
+    number = float(value)
+    if np.isnan(number) or number < 0 or (np.isinf(number) and not infinite):
+        raise ValueError(f"{name}={value!r}: expected {wanted}")
+    return number
+
+
+@dataclass(frozen=True)
+class PenaltyScale:
+    """Units taken from an initial symmetric model, fitted once and reused for every candidate.
+
+    On residuals divided by `rms` normalised penalties stand for ``b/w0, lam1/t0, lam2/s0, lam_pen/(n w0^2)``
+    (operator: ``lam_pen1/t0, lam_pen2/s0``); the scaling law carries them over to the residuals as given.
+
+    Attributes
+    ----------
+    rms : float
+        Root mean square of the residuals.
+    width, trace, squared_norm : float
+        Mean of f, tr A and ||A||_F^2 of the initial model on residuals divided by `rms`: w0, t0 and s0.
+    n : int
+        Number of learning points of the initial model.
+    """
+
+    rms: float
+    width: float
+    trace: float
+    squared_norm: float
+    n: int
+
+    def cost(self, given: SideCost) -> SideCost:
+        """What the normalised numbers stand for, in the user's units."""
+        return replace(
+            given,
+            b=given.b / self.width,
+            lam1=given.lam1 / self.trace,
+            lam2=given.lam2 / self.squared_norm / self.rms,
+        )
+
+    def symmetry(self, given: SymmetryPenalty) -> SymmetryPenalty:
+        """The same for the symmetry penalty."""
+        if given.kind == "training":
+            return replace(given, lam_pen2=given.lam_pen2 / (self.n * self.width**2) / self.rms)
+        return replace(
+            given, lam_pen1=given.lam_pen1 / self.trace, lam_pen2=given.lam_pen2 / self.squared_norm / self.rms
+        )

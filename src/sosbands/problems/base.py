@@ -1,0 +1,200 @@
+"""What the dual problems share: their box, the eigenpairs at the last point, and the same problem stated elsewhere."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from sosbands._types import Array, BoolArray, IntArray
+from sosbands.problems.box import Box
+from sosbands.problems.certificate import Bases, Certificate, Sides, certify
+from sosbands.problems.side import SideState, SideTerm
+
+T = TypeVar("T")
+Argument = tuple[Array, Array | None]  # weights c and matrix W of ``M = V Diag(c - b/n) V' + W``
+
+
+class DualState(NamedTuple):
+    """Everything that one point needs: the sides, and the conjugate of what couples them with its gradient."""
+
+    sides: tuple[SideState, ...]
+    coupling: float
+    slope: Array
+
+
+class BandProblem(ABC):
+    """A concave function of the multipliers of each side, one after another, and of what couples the sides.
+
+    ``weight (sum over sides of [gamma_s'target_s - Omega*(M_s)] - coupling)``; the gradient in ``gamma_s`` is
+    ``weight (target_s - f_s(X))``.
+
+    Parameters
+    ----------
+    sides : tuple of SideTerm
+        One per target; the same object where sides share their features.
+    targets : tuple of ndarray of shape (n,)
+        What each side has to cover.
+    n_coupling : int
+        Number of unbounded variables behind the multipliers.
+    weight : float
+        Of the whole.
+    """
+
+    def __init__(
+        self, sides: tuple[SideTerm, ...], targets: tuple[Array, ...], n_coupling: int = 0, weight: float = 1.0
+    ) -> None:
+        self.sides, self.targets, self.weight = sides, targets, weight
+        self.terms = sides[:1] if all(side is sides[0] for side in sides) else sides
+        self.n = len(targets[0])
+        self.bounds = Box.joined(*(side.bounds for side in sides), Box.unbounded(n_coupling))
+        self.n_variables = len(self.bounds.lower)
+        self.decompositions = 0
+        self._cached: tuple[Array, DualState] | None = None
+
+    # ------------------------------------------------------------ what a problem states
+
+    @abstractmethod
+    def with_terms(self, terms: tuple[SideTerm, ...], rows: IntArray | None = None) -> Self:
+        """The same problem with other terms, of the learning points in `rows` if given."""
+
+    @abstractmethod
+    def arguments(self, z: Array) -> tuple[Argument, ...]:
+        """Weights and matrix of each side at z."""
+
+    @abstractmethod
+    def objective(self, sides: Sides) -> float:
+        """Primal value."""
+
+    @abstractmethod
+    def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
+        """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
+
+    def coupling(self, z: Array) -> tuple[float, Array]:  # noqa: ARG002
+        """Conjugate of what couples the sides, and its gradient; empty where nothing does."""
+        return 0.0, np.zeros(0)
+
+    def coupling_gradient(self, state: DualState) -> Array:  # noqa: ARG002
+        """Gradient of the dual in the variables behind the multipliers."""
+        return np.zeros(0)
+
+    def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array] | None:  # noqa: ARG002
+        """Approximate inverse of minus the Hessian plus ``shift I`` on the variables in `free`, if one is needed."""
+        return None
+
+    # ------------------------------------------------------------ values
+
+    def multipliers(self, z: Array) -> list[Array]:
+        """Those of each side."""
+        return [z[k * self.n : (k + 1) * self.n] for k in range(len(self.sides))]
+
+    def state(self, z: Array) -> DualState:
+        """Eigenpairs and coupling at z, remembered for the next call at the same z."""
+        if self._cached is None or not np.array_equal(self._cached[0], z):
+            self._cached = (z.copy(), DualState(self.evaluate(z), *self.coupling(z)))
+        return self._cached[1]
+
+    def evaluate(self, z: Array) -> tuple[SideState, ...]:
+        """Eigenpairs of each side, decomposed anew."""
+        self.decompositions += len(self.sides)
+        return tuple(side.evaluate(c, W) for side, (c, W) in zip(self.sides, self.arguments(z), strict=True))
+
+    def value_and_grad(self, z: Array) -> tuple[float, Array]:
+        """Dual value and gradient."""
+        state = self.state(z)
+        grads = [target - side.f for target, side in zip(self.targets, state.sides, strict=True)]
+        value = self._linear(z) - state.coupling - sum(side.value for side in state.sides)
+        return self.weight * value, self.weight * np.concatenate([*grads, self.coupling_gradient(state)])
+
+    def _linear(self, z: Array) -> float:
+        return sum(float(g @ target) for g, target in zip(self.multipliers(z), self.targets, strict=True))
+
+    def certificate(self, z: Array, also: Sides | None = None) -> Certificate:
+        """Certificate of z; `also` is a feasible point known from elsewhere."""
+        z = self.bounds.clip(z)
+        value, _ = self.value_and_grad(z)
+        recovered = tuple(side.primal for side in self.state(z).sides)
+        return certify(self.sides, self.targets, recovered, value, self.objective, also)
+
+    # ------------------------------------------------------------ the same problem elsewhere
+
+    @property
+    def sizes(self) -> Array:
+        """How much each point asks for: the points with the largest are likely to shape the bands."""
+        return np.asarray(np.max(self.targets, axis=0))
+
+    @property
+    def stiffness(self) -> float:
+        """The largest of the sides'."""
+        return max(term.cost.stiffness for term in self.terms)
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """Of the spaces that operators live in, one per term."""
+        return tuple(term.space.p for term in self.terms)
+
+    @property
+    def identity_values(self) -> tuple[Array, ...]:
+        """Values of the operator I at the learning points, one array per term."""
+        return tuple(term.space.identity_values for term in self.terms)
+
+    def per_side(self, items: Sequence[T]) -> tuple[T, ...]:
+        """One item per side from one per term."""
+        return tuple(items) * len(self.sides) if len(items) == 1 else tuple(items)
+
+    def restricted(self, bases: Bases) -> Self:
+        """The same problem with operators restricted to subspaces."""
+        return self.with_terms(tuple(term.projected(Q) for term, Q in zip(self.terms, bases, strict=True)))
+
+    def relaxed(self, factor: float) -> Self:
+        """The same problem with lam2 times `factor`: easier, with multipliers on the way to those of this one."""
+        return self.with_terms(tuple(term.relaxed(factor) for term in self.terms))
+
+    def subsampled(self, rows: IntArray) -> Self:
+        """The same problem with some of the learning points only."""
+        return self.with_terms(tuple(term.subsampled(rows) for term in self.terms), rows)
+
+    def extended(self, z: Array, rows: IntArray, small: Self) -> Array:
+        """Variables of this problem from those of `small`, its restriction to `rows`: the same operators."""
+        full = np.zeros(self.n_variables)
+        for k, gamma in enumerate(small.multipliers(z)):
+            full[k * self.n + rows] = gamma
+        return full
+
+    def lift(self, z: Array, bases: Bases) -> Array:  # noqa: ARG002
+        """Variables of this problem from those of a restricted one: the same multipliers."""
+        return z
+
+    def project(self, z: Array, bases: Bases) -> Array:  # noqa: ARG002
+        """Variables of a restricted problem from those of this one."""
+        return z
+
+    def lift_sides(self, sides: Sides, bases: Bases) -> Sides:
+        """A primal point of this problem from one of a restricted one."""
+        return tuple(side.lifted(Q) for side, Q in zip(sides, self.per_side(bases), strict=True))
+
+    def positive_vectors(self, z: Array) -> list[Array]:
+        """Positive eigenvectors of each term at z."""
+        return self._per_term([side.positive_vectors for side in self.state(z).sides])
+
+    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
+        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
+        starts = zip(self.sides, self.arguments(z), self.per_side(vectors), strict=True)
+        found = [side.refine(c, W, X) for side, (c, W), X in starts]
+        value = self._linear(z) - self.coupling(z)[0] - sum(omega for _, omega in found)
+        return self._per_term([better for better, _ in found]), self.weight * value
+
+    def _per_term(self, vectors: list[Array]) -> list[Array]:
+        return vectors if len(vectors) == len(self.terms) else [np.column_stack(vectors)]
+
+    # ------------------------------------------------------------ parts
+
+    def parts(self) -> tuple[Self, ...]:
+        """Independent problems whose values add up to this one: itself, as its variables are coupled."""
+        return (self,)
+
+    def joined_certificate(self, certificates: Sequence[Certificate]) -> Certificate:
+        """Certificate from those of the parts."""
+        return certificates[0]
