@@ -721,8 +721,9 @@ def test_the_summary_of_an_unfinished_solve(monkeypatch):
     from sosbands.bands import learn
     from sosbands.solvers import Status
 
-    solved = learn.solve
-    monkeypatch.setattr(learn, "solve", lambda *a, **k: replace(solved(*a, **k), status=Status.STALLED))
+    solved = learn.solve_path
+    stalled = lambda *a, **k: (replace(each, status=Status.STALLED) for each in solved(*a, **k))  # noqa: E731
+    monkeypatch.setattr(learn, "solve_path", stalled)
     with pytest.warns(NotCertifiedWarning):
         model = fast().fit(X, Y)
     assert "NOT certified to the tolerance asked for (stalled): the gap is" in model.summary()
