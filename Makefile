@@ -45,11 +45,11 @@ type: $(STAMP)  ## static types, strict
 	$(BIN)/mypy
 
 bench: $(STAMP)  ## the solvers against the paper's recipe, paths, large n (half an hour; QUICK=1 under a minute)
-	$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.bench $(if $(QUICK),--quick)
 
 evidence: $(STAMP)  ## long statistical and numerical runs; each continues where it stopped
-	$(BIN)/python benchmarks/evidence.py --study all --jobs 2
-	$(BIN)/python benchmarks/random_problems.py --count 500 --jobs 2
+	$(BIN)/python -m benchmarks.evidence --study all --jobs 2
+	$(BIN)/python -m benchmarks.random_problems --count 500 --jobs 2
 
 reproduce: $(STAMP)  ## every figure and table of the paper, small (PRESET=paper: its sizes, many hours; needs SOSBANDS_DATA)
 	$(BIN)/python -m studies reproduce all --preset $(or $(PRESET),quick) --jobs 2

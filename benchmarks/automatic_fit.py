@@ -1,6 +1,6 @@
 """Seconds of a fully automatic fit: point model, tuning, bands; and of hetgpy's heteroscedastic GP on the same rows.
 
-    python benchmarks/automatic_fit.py [--quick]
+    python -m benchmarks.automatic_fit [--quick]
 
 Everything is measured in one run, with default settings and one process; wall-clock times on a loaded machine say
 little, so processor times stand beside them.

@@ -1,6 +1,6 @@
 """The solvers of sosbands against the paper's recipe, in one process on one BLAS thread.
 
-    python benchmarks/bench.py [--quick] [--only NAME ...] [--output FILE]
+    python -m benchmarks.bench [--quick] [--only NAME ...] [--output FILE]
 
 Both methods stop at the same certified relative gap (1e-4). Outside the clock every solution is certified once more in
 the exact problem: the dual value of its multipliers and the primal value of its deployed operators with the full
@@ -18,17 +18,18 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from sosbands.bands.scaling import read_penalties
 from threadpoolctl import threadpool_limits
 
 from sosbands import BandSolution, learn_bands
-from sosbands.bands.prepare import prepare
+from sosbands.bands.penalties import SymmetryPenalty
+from sosbands.bands.prepare import read_data
 from sosbands.datasets import synthetic_case
 from sosbands.kernels import learn_features, median_lengthscale, resolve_kernel
 from sosbands.problems import (
     AsymmetricProblem,
     OperatorPenaltyProblem,
     PrimalSide,
+    SideCost,
     SideTerm,
     SymmetricProblem,
     TrainingPenaltyProblem,
@@ -204,9 +205,9 @@ def operator(data: Data) -> Iterator[dict]:
 
 def path(data: Data) -> Iterator[dict]:
     """Ten penalties warm-started against ten cold solves with the same solver and the same factorised kernel."""
-    penalties = [read_penalties(10.0, 1.0, 1.0, penalty, "training") for penalty in np.geomspace(1e-4, 1e2, 10)]
-    options = {"kernel": "matern52", "lengthscale": data.lengthscale, "rank": "auto", "tol": TOL, "normalize": False}
-    setup = prepare(data.X, data.r, penalties=penalties[0], **options)
+    penalties = [SymmetryPenalty(0.0, penalty, "training") for penalty in np.geomspace(1e-4, 1e2, 10)]
+    points = read_data(data.X, data.r, "matern52", "auto")
+    setup = points.prepare(data.lengthscale, SideCost(10.0, 1.0, 1.0), None)
     solve(setup.problem(penalties[0]), tol=TOL)  # what is computed once per kernel is not part of the comparison
     cold = [solve(setup.problem(each), tol=TOL) for each in penalties]
     clock = perf_counter()

@@ -2,8 +2,8 @@
 
 Rows are stored as they finish, and a second run continues where the first stopped:
 
-    python benchmarks/evidence.py --study null --jobs 2
-    python benchmarks/evidence.py --study all --jobs 2
+    python -m benchmarks.evidence --study null --jobs 2
+    python -m benchmarks.evidence --study all --jobs 2
 
 Every study draws around the true mean, so that residuals are noise and nothing else.
 """

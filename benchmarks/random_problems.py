@@ -2,7 +2,7 @@
 
 Rows are stored as they finish, and a second run continues where the first stopped:
 
-    python benchmarks/random_problems.py --count 500 --jobs 2
+    python -m benchmarks.random_problems --count 500 --jobs 2
 """
 
 from __future__ import annotations

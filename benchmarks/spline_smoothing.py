@@ -1,6 +1,6 @@
 """How often the smoothing spline follows single rows, and its test error, by the cost of a degree of freedom.
 
-    python benchmarks/spline_smoothing.py
+    python -m benchmarks.spline_smoothing
 
 Draws of the synthetic cases with varying noise. A fit follows single rows if its residuals are below half the noise.
 """
