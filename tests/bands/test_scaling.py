@@ -5,7 +5,7 @@ import pytest
 
 from contracts import matern52, square_root
 from sosbands import learn_bands
-from sosbands.bands import penalty_scale
+from sosbands.bands import initial, penalty_scale
 from sosbands.bands.penalties import PenaltyScale, SymmetryPenalty
 from sosbands.bands.units import root_mean_square, solver_units
 from sosbands.exceptions import ScaleError
@@ -276,3 +276,12 @@ def test_a_reused_scale_fixes_the_literal_problem():
 def test_penalty_scale_of_nothing():
     with pytest.raises(ValueError, match="residuals"):
         penalty_scale(np.zeros((3, 1)), np.zeros(3))
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton"])
+def test_the_initial_model_is_solved_by_the_solver_asked_for(solver, monkeypatch):
+    asked = []
+    monkeypatch.setattr(initial, "solve", lambda *a, **k: asked.append(k["solver"]) or solve(*a, **k))
+    X, r = data(14)
+    learn_bands(X, r, normalize=True, solver=solver)
+    assert asked == [solver]

@@ -12,7 +12,7 @@ from sosbands.problems import (
     SymmetricProblem,
     TrainingPenaltyProblem,
 )
-from sosbands.problems.box import Box
+from sosbands.problems.side import Box
 from sosbands.solvers import continuation, newton, solve
 
 

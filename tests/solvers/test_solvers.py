@@ -20,8 +20,8 @@ from sosbands.problems import (
     SymmetricProblem,
     TrainingPenaltyProblem,
 )
-from sosbands.problems.box import Box
 from sosbands.problems.certificate import Certificate
+from sosbands.problems.side import Box
 from sosbands.solvers import Status, solve, subspace
 from sosbands.solvers.lbfgs import solve_lbfgs
 from sosbands.solvers.newton import SecondOrderProblem, solve_newton

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sosbands.bands.initial import penalty_scale
-from sosbands.bands.penalties import PenaltyScale, SymmetryPenalty
+from sosbands.bands.penalties import BandSettings, PenaltyScale, SymmetryPenalty, read_settings
 from sosbands.bands.prepare import PreparedBands, TwoSidedProblem, read_data
-from sosbands.bands.settings import BandSettings, read_settings
 from sosbands.bands.solution import BandSolution, zero_solution
 from sosbands.exceptions import NotCertifiedWarning, ZeroResidualsWarning
 from sosbands.solvers import Status, solve_path

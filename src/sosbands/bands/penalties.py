@@ -1,4 +1,4 @@
-"""Penalties as the user gives them, and normalised by an initial model. Called by this room only.
+"""Penalties and other settings as the user gives them, and normalised by an initial model.
 
 What one side costs stays the same along a path; the penalty that pulls the sides together is what changes.
 """
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sosbands.problems import SideCost
+from sosbands.solvers import check_solver
 
 KINDS = ("training", "operator")
 
@@ -124,3 +125,43 @@ class PenaltyScale:
         return replace(
             given, lam_pen1=given.lam_pen1 / self.trace, lam_pen2=given.lam_pen2 / self.squared_norm / self.rms
         )
+
+
+@dataclass(frozen=True, eq=False)
+class BandSettings:
+    """Checked settings; see `learn_bands` for their meaning."""
+
+    kernel: Any
+    rank: Any
+    cost: SideCost
+    kind: str
+    solver: str
+    tol: float
+    normalize: bool | PenaltyScale
+
+    def symmetry(self, penalty: Any) -> SymmetryPenalty:
+        """A symmetry penalty of this kind."""
+        return read_symmetry(penalty, self.kind)
+
+
+def read_settings(
+    *,
+    kernel: Any = "matern52",
+    width_penalty: float = 10.0,
+    trace_penalty: float = 1.0,
+    frobenius_penalty: float = 1.0,
+    symmetry_kind: str = "training",
+    rank: Any = "auto",
+    solver: str = "auto",
+    tol: float = 1e-4,
+    normalize: bool | PenaltyScale = False,
+) -> BandSettings:
+    """Check the settings that need no data to be checked."""
+    cost = read_cost(width_penalty, trace_penalty, frobenius_penalty)
+    read_symmetry(0.0, symmetry_kind)
+    if not 0 < read_number("tol", tol) < 1:
+        raise ValueError(f"tol={tol!r}: expected a number in (0, 1)")
+    if not isinstance(normalize, (bool, PenaltyScale)):
+        raise ValueError(f"normalize={normalize!r}: expected True, False or a PenaltyScale")
+    check_solver(solver)
+    return BandSettings(kernel, rank, cost, symmetry_kind, solver, tol, normalize)

@@ -1,4 +1,4 @@
-"""BandSolution: what learn_bands returns, in the user's units. Built by :mod:`sosbands.bands` only."""
+"""BandSolution: what learn_bands returns, in the user's units. Built by `prepare` from the solver's result."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ from sosbands.problems.certificate import Certificate
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.operator_penalty import OperatorPenaltyProblem
 from sosbands.problems.operators import PrimalSide
-from sosbands.problems.side import SideCost, SideTerm
-from sosbands.problems.space import FeatureSpace
+from sosbands.problems.side import FeatureSpace, SideCost, SideTerm
 from sosbands.problems.symmetric import SymmetricProblem
 from sosbands.problems.training_penalty import TrainingPenaltyProblem
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.base import Argument, BandProblem
-from sosbands.problems.box import Box
 from sosbands.problems.certificate import Certificate, Sides, add_certificates
 from sosbands.problems.dual_point import DualPoint
-from sosbands.problems.side import SideTerm
+from sosbands.problems.side import Box, SideTerm
 
 
 class OneSidedProblem(BandProblem):

@@ -9,9 +9,8 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands.problems.box import Box
 from sosbands.problems.certificate import Bases, Certificate, Sides, certify
-from sosbands.problems.side import SideState, SideTerm
+from sosbands.problems.side import Box, SideState, SideTerm
 
 T = TypeVar("T")
 Argument = tuple[Array, Array | None]  # weights c and matrix W of ``M = V Diag(c - b/n) V' + W``

@@ -9,13 +9,67 @@ equations then reduce to equations of order q and the number of free multipliers
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve, solve_triangular
 
-from sosbands._types import Array, BoolArray
-from sosbands.problems.side import SideState
-from sosbands.problems.square_features import SquareFeatures
+from sosbands._types import Array, BoolArray, IntArray
+from sosbands.kernels.pivoted_cholesky import greedy_pivoted_cholesky
+from sosbands.problems.side import FeatureSpace, SideState
+
+FULL_ROWS = 400  # up to here all features are affordable, and rough kernels need them
+MAX_RANK = 250
+ROUGH_ROWS = 3200  # up to here rough kernels get as many features as FULL_ROWS
+ROUGH_TRACE = 0.25  # with more of the trace left out conjugate gradients take thousands of iterations
+ROWS_PER_FEATURE = 8  # more features than that cost more than the iterations they save
+TRACE_LEFT = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class SquareFeatures:
+    """Features R (q, n) of the squared kernel: ``R'R ~ (V'V)^2`` entry by entry, exact at the pivots."""
+
+    R: Array
+    pivots: IntArray
+    gram: Array
+
+
+def square_features(space: FeatureSpace) -> SquareFeatures:
+    """Features of the squared kernel of a space, computed once."""
+    if "square_features" not in space.derived:
+        space.derived["square_features"] = _learn(space.V)
+    features: SquareFeatures = space.derived["square_features"]
+    return features
+
+
+def _learn(V: Array) -> SquareFeatures:
+    """Pivoted Cholesky of the squared kernel, stopped where more features cost more than they save."""
+
+    def entries(rows: IntArray, columns: IntArray | None) -> Array:
+        return np.square(V[:, rows].T @ (V if columns is None else V[:, columns]))
+
+    diag = np.square(np.einsum("ij,ij->j", V, V))
+    R, pivots = greedy_pivoted_cholesky(
+        entries,
+        diag,
+        floor=len(diag) * float(np.finfo(float).eps * diag.max()),
+        trace_left=TRACE_LEFT * float(diag.sum()),
+        max_rank=FULL_ROWS if len(diag) <= ROUGH_ROWS else MAX_RANK,
+        block=32,
+    )
+    keep = _enough(R, diag)
+    R, pivots = R[:keep], pivots[:keep]
+    return SquareFeatures(R, pivots, R @ R.T)
+
+
+def _enough(R: Array, diag: Array) -> int:
+    """Number of features to use: all of few points, an eighth of many, more where the kernel is rough."""
+    if len(diag) <= FULL_ROWS:
+        return len(R)
+    left = diag.sum() - np.cumsum(np.einsum("ij,ij->i", R, R))
+    smooth = int(np.count_nonzero(left > ROUGH_TRACE * diag.sum())) + 1
+    return min(len(R), max(smooth, min(MAX_RANK, len(diag) // ROWS_PER_FEATURE)))
 
 
 def _compressed_hessian(square: SquareFeatures, state: SideState) -> Array:

@@ -10,7 +10,7 @@ from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.base import Argument, BandProblem, DualState
 from sosbands.problems.certificate import Sides
 from sosbands.problems.dual_point import DualPoint
-from sosbands.problems.preconditioner import newton_preconditioner
+from sosbands.problems.preconditioner import newton_preconditioner, square_features
 from sosbands.problems.side import SideState, SideTerm
 
 MIN_ROWS = 200  # with fewer alpha_0 plain conjugate gradients are quick
@@ -100,7 +100,7 @@ class TrainingPenaltyProblem(BandProblem):
         lower, upper = self.sides
         lo, up = self.state(z).sides
         return newton_preconditioner(
-            (lower.space.square_features, upper.space.square_features),
+            (square_features(lower.space), square_features(upper.space)),
             (lo, up),
             (free[: self.n], free[self.n : 2 * self.n]),
             scale=self.scale,
