@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import os
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sosbands._files import written
 from sosbands.cli.extras import need
 from sosbands.cli.output import listed
 
@@ -39,18 +39,6 @@ def check_output(path: Path, *, apart_from: Sequence[Path] = ()) -> None:
     for source in apart_from:
         if path.exists() and source.exists() and path.samefile(source):
             raise ValueError(f"output {path} is also an input: expected another file name")
-
-
-@contextmanager
-def written(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path`; the file takes its place at the end, or is removed if anything goes wrong."""
-    target = Path(os.path.realpath(path))
-    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}{target.suffix}")
-    try:
-        yield partial
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 class TableFile:
