@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sosbands._files import written
+from sosbands.cli.cells import number
 from sosbands.cli.extras import need
 from sosbands.cli.output import listed
 
@@ -129,7 +130,7 @@ class CsvFile(TableFile):
             raise ValueError(f"{self.path}: its first line is empty, expected the names of the columns")
         if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
             raise ValueError(f"{self.path}: its first line is {header[0]!r}, expected names with commas between them")
-        if all(_is_number(name) for name in header):
+        if all(number(name) is not None for name in header):
             raise ValueError(f"{self.path}: its first line holds numbers only, expected the names of the columns")
         return header
 
@@ -233,11 +234,3 @@ def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     with table_writer(path, table.schema) as write:
         for batch in table.to_batches():
             write(batch)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
