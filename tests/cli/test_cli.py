@@ -425,13 +425,13 @@ def test_demo_goes_without_a_picture_where_it_cannot_be_drawn(tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_extra_that_a_message_names_exists():
+def test_every_extra_that_a_message_or_a_page_names_exists():
     root = Path(__file__).parents[2]
     extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    sources = [path.read_text(encoding="utf-8") for path in (root / "src").rglob("*.py")]
-    named = {
-        name for text in sources for found in re.findall(r"sosbands\[([\w,]+)\]", text) for name in found.split(",")
-    }
+    files = [*(root / "src").rglob("*.py"), root / "README.md", *(root / "docs").glob("*.md")]
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    found = re.findall(r"(?:sosbands|\"\.)\[([a-z,]+)\]", text)
+    named = {name for names in found for name in names.split(",")}
     assert {"cli", "plot", "baselines"} <= named <= set(extras)
 
 
