@@ -9,10 +9,10 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
-.PHONY: help install demo test docs lint format type bench evidence reproduce clean
+.PHONY: help install demo test test-core docs lint format type bench evidence reproduce clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 install: $(STAMP)  ## create the virtual environment and install the package with its development tools
 
@@ -27,6 +27,9 @@ demo: $(STAMP)  ## automatic intervals on scikit-learn's Diabetes data: words, a
 
 test: $(STAMP)  ## the whole test suite, on two processes
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-core: $(STAMP)  ## kernels, problems, solvers, bands and calibration only: about a minute
+	$(BIN)/python -m pytest -n 2 tests/kernels tests/problems tests/solvers tests/bands tests/conformal
 
 # From scratch: the gallery would not run its examples again when the library changes.
 docs: $(STAMP)  ## the documentation with its gallery, built strictly, in build/docs

@@ -8,8 +8,6 @@ import typer
 
 from sosbands.cli.app import make_app
 from sosbands.cli.interruption import stop_on_signals
-from studies.bench import bench
-from studies.reproduce import reproduce
 
 
 def options(
@@ -29,8 +27,8 @@ app = make_app(
     "studies",
     options,
     {
-        reproduce: "Compute and draw the paper's figures and tables.",
-        bench: "Measure the solver against the paper's recipe.",
+        "studies.reproduce": "Compute and draw the paper's figures and tables.",
+        "studies.bench": "Measure the solver against the paper's recipe.",
     },
 )
 

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
+from sosbands._files import written
 from sosbands.cli import options
 from sosbands.cli.interruption import Stopped
 from sosbands.cli.output import Output, many
 from sosbands.cli.progress import on_terminal
-from sosbands.cli.table_files import written
 from sosbands.comparison import TextTable
 from sosbands.comparison.fingerprint import fingerprint
 from studies import ENTRIES, Config, Entry
@@ -27,16 +27,7 @@ NOT_HERE = ("ImportError", "ModuleNotFoundError", "DatasetNotFoundError")  # a p
 
 
 def _name(text: str | None) -> str | None:
-    names = [EVERYTHING, *(entry.name for entry in ENTRIES)]
-    if text is not None and text not in names:
-        raise typer.BadParameter(f"{text!r} is not one of {', '.join(names)}")
-    return text
-
-
-def _preset(text: str) -> str:
-    if text not in PRESETS:
-        raise typer.BadParameter(f"{text!r} is not one of {', '.join(PRESETS)}")
-    return text
+    return options.one_of([EVERYTHING, *(entry.name for entry in ENTRIES)])(text)
 
 
 def reproduce(  # noqa: PLR0913
@@ -49,7 +40,7 @@ def reproduce(  # noqa: PLR0913
         typer.Option(
             "--preset",
             metavar="PRESET",
-            callback=_preset,
+            callback=options.one_of(PRESETS),
             help="quick: small, to see it work; paper: the paper's sizes and repetitions.",
         ),
     ] = "quick",

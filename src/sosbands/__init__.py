@@ -5,13 +5,15 @@ whose solution is certified; a penalty moves the bands continuously from asymmet
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sosbands._version import __version__ as __version__
-from sosbands.bands import BandSolution, SoSFunction, learn_band_path, learn_bands
-from sosbands.point_models import SmoothingSplineRegressor
-from sosbands.regressors import SoSBandRegressor
-from sosbands.regressors.persistence import load
+
+if TYPE_CHECKING:
+    from sosbands.bands import BandSolution, SoSFunction, learn_band_path, learn_bands
+    from sosbands.point_models import SmoothingSplineRegressor
+    from sosbands.regressors import SoSBandRegressor
+    from sosbands.regressors.persistence import load
 
 __all__ = [
     "BandSolution",
@@ -23,6 +25,15 @@ __all__ = [
     "load",
 ]
 
+_HOMES = {
+    "BandSolution": "bands",
+    "SmoothingSplineRegressor": "point_models",
+    "SoSBandRegressor": "regressors",
+    "SoSFunction": "bands",
+    "learn_band_path": "bands",
+    "learn_bands": "bands",
+    "load": "regressors.persistence",
+}
 _ROOMS = (
     "baselines",
     "comparison",
@@ -39,7 +50,14 @@ _ROOMS = (
 
 
 def __getattr__(name: str) -> Any:
-    """Import the other rooms when they are first named: ``sosbands.metrics`` works after ``import sosbands``."""
+    """Import names and rooms when they are first asked for: ``sosbands --version`` needs none of scikit-learn."""
+    if name in _HOMES:
+        value = globals()[name] = getattr(import_module(f"sosbands.{_HOMES[name]}"), name)
+        return value
     if name in _ROOMS:
         return import_module(f"sosbands.{name}")
     raise AttributeError(f"module 'sosbands' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, *_ROOMS})

@@ -1,5 +1,7 @@
 """Every named error and warning of the package."""
 
+from collections.abc import Sequence
+
 from sklearn.exceptions import NotFittedError
 
 
@@ -68,7 +70,17 @@ class ModelFileError(SosbandsError, ValueError):
 
 
 class UntrustedTypesError(SosbandsError, ValueError):
-    """A model file holds types that were not declared to be trusted."""
+    """A model file holds types that were not declared to be trusted.
+
+    Attributes
+    ----------
+    types : tuple of str
+        Their full names.
+    """
+
+    def __init__(self, message: str, types: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.types = tuple(types)
 
 
 class LearningRowsWarning(SosbandsWarning):

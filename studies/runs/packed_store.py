@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sosbands._files import written
 from sosbands.comparison import StoreContents, read_store
 
 
@@ -51,6 +51,5 @@ def packed_name(path: Path) -> Path:
 
 def _write(path: Path, data: bytes) -> None:
     """All or nothing."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
+    with written(path) as partial:
+        partial.write_bytes(data)

@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import re
+import sys
+import tomllib
 from functools import partial
 from pathlib import Path
 
@@ -400,9 +402,10 @@ def test_demo_says_draws_and_explores(tmp_path, monkeypatch):
         assert X.shape == (442, 10)
         assert len(y) == 442
         assert settings["target_name"] == "progression"
-        Path(path).write_text("page")
+        path.write_text("page")
+        return path
 
-    monkeypatch.setattr("sosbands.cli.demo.page_writer", lambda: write_page)
+    monkeypatch.setattr("sosbands.cli.demo.write_page", write_page)
     printed = done("demo", "-o", tmp_path / "new" / "folder")
     assert printed.startswith("Progression of diabetes in 442 patients, from 10 measurements.\n")
     coverage, width = re.search(r"kept apart: (\S+)% inside .* mean width (\S+)\.", " ".join(printed.split())).groups()
@@ -412,16 +415,37 @@ def test_demo_says_draws_and_explores(tmp_path, monkeypatch):
     assert (tmp_path / "new" / "folder" / "bands.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_demo_goes_without_a_page_where_it_cannot_be_made(tmp_path, monkeypatch):
-    def missing():
-        raise ImportError("no such module")
-
-    monkeypatch.setattr("sosbands.cli.demo.page_writer", missing)
+def test_demo_goes_without_a_picture_where_it_cannot_be_drawn(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setattr("sosbands.cli.demo.write_page", lambda *_, **__: tmp_path / "page.html")
     monkeypatch.setattr("sosbands.cli.demo.SoSBandRegressor", partial(SoSBandRegressor, **SETTINGS))
     result = sosbands("demo", "-o", tmp_path)
     assert result.exit_code == 0
-    assert "note: no page: no such module" in result.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["bands.png"]
+    assert 'note: no picture, as matplotlib is not installed: pip install "sosbands[plot]"' in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_extra_that_a_message_or_a_page_names_exists():
+    root = Path(__file__).parents[2]
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    files = [*(root / "src").rglob("*.py"), root / "README.md", *(root / "docs").glob("*.md")]
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    found = re.findall(r"(?:sosbands|\"\.)\[([a-z,]+)\]", text)
+    named = {name for names in found for name in names.split(",")}
+    assert {"cli", "plot", "baselines"} <= named <= set(extras)
+
+
+def test_predict_asks_the_point_model_once_for_each_row(folder, tmp_path, monkeypatch):
+    asked = []
+    predict = RidgeCV.predict
+
+    def counting(self, X):
+        asked.append(len(X))
+        return predict(self, X)
+
+    monkeypatch.setattr(RidgeCV, "predict", counting)
+    found = predicted(folder, tmp_path, "numbers.model", "numbers-new.csv")
+    assert asked == [len(found)] == [50]
 
 
 def test_version():

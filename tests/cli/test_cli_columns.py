@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sosbands.cli.cells import Place, booleans, categories, days, kind_of, numbers
 from sosbands.cli.columns import Columns, learn_columns
 from sosbands.cli.estimators import table_of_numbers, table_preprocessor
-from sosbands.cli.table_files import open_table, table_writer, write_rows, written
+from sosbands.cli.table_files import open_table, table_writer, write_rows
 
 HERE = Place(Path("t.csv"), "c")
 FIRST_DAY = datetime.date(1970, 1, 1)
@@ -170,29 +170,6 @@ def test_rows_survive_writing_and_reading(tmp_path, suffix):
     table = file.read(["name", "x"])
     assert table["name"].to_pylist() == [row["name"] for row in rows]
     assert [float(x) for x in table["x"].to_pylist()] == [row["x"] for row in rows]
-
-
-def fail_while_writing(path, error):
-    with written(path) as partial:
-        partial.write_text("half")
-        raise error
-
-
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_file_appears_whole_or_not_at_all(tmp_path, error):
-    path = tmp_path / "t.txt"
-    with pytest.raises(error):
-        fail_while_writing(path, error)
-    assert list(tmp_path.iterdir()) == []
-    path.write_text("old")
-    with pytest.raises(error):
-        fail_while_writing(path, error)
-    assert path.read_text() == "old"
-    with written(path) as partial:
-        partial.write_text("new")
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
-    assert [each.name for each in tmp_path.iterdir()] == ["t.txt"]
 
 
 def fail_after_a_batch(path):

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 from cli_runs import FAST, done, number_table
+from sosbands import __version__
 
 PROGRAM = (sys.executable, "-m", "sosbands")
 
@@ -127,6 +128,30 @@ def test_the_room_itself_loads_nothing_heavy():
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
+
+
+LOADED = """
+import sys
+sys.argv = ["sosbands", *sys.argv[1:]]
+from sosbands.cli import main
+try:
+    main()
+finally:
+    print([name for name in ("numpy", "sklearn", "scipy", "pandas", "pyarrow", "studies") if name in sys.modules])
+"""
+
+
+@pytest.mark.parametrize("word", ["--version", "--help"])
+def test_what_needs_no_data_loads_nothing_heavy(word):
+    found = subprocess.run([sys.executable, "-c", LOADED, word], capture_output=True, text=True, check=True)
+    *printed, loaded = found.stdout.splitlines()
+    assert loaded == "[]"
+    assert any(line.startswith((__version__, "Usage: sosbands")) for line in printed)
+
+
+def test_a_command_loads_what_it_needs():
+    found = subprocess.run([sys.executable, "-c", LOADED, "fit", "--help"], capture_output=True, text=True, check=True)
+    assert "'sklearn'" in found.stdout.splitlines()[-1]
 
 
 def test_without_typer_the_program_says_what_to_install():

@@ -262,7 +262,27 @@ def test_warnings_are_counted_in_rows_and_shown_once(recwarn):
     few = compare({"a": ConstantBand()}, X, Y, n_repetitions=1, calibration_size=5)
     assert few.rows[0]["warnings"] == "TooFewCalibrationPointsWarning"
     assert few.rows[0]["mean_width"] == math.inf
-    assert "inf ± nan" in repr(few)
+    assert "nan" not in few.describe()
+    assert few.table()._shown[0]["mean_width"] == "inf"
+
+
+def test_one_repetition_has_no_deviation_and_no_interval():
+    found = compare({"a": ConstantBand(), "b": METHODS["mean"]}, X, Y, n_repetitions=1)
+    text = found.describe()
+    assert text.startswith("2 methods, 1 repetition at level 0.9\n")
+    assert repr(found) == f"ComparisonResult: {text}"
+    assert "±" not in text
+    row = found.table()[0]
+    assert found.table()._shown[0]["coverage"] == f"{row['coverage_mean']:.4g}"
+    assert math.isnan(row["coverage_sd"])
+    difference = found.differences("mean_width")
+    assert math.isnan(difference[0]["lower"])
+    assert repr(difference).splitlines()[1].split()[-3:] == ["-", "-", "1"]
+
+
+def test_a_method_that_always_fails_is_shown_without_numbers():
+    found = compare({"broken": ConstantBand(fault="raise")}, X, Y, n_repetitions=2)
+    assert found.describe().splitlines()[4].split() == ["broken", "-", "-", "0", "2", "0"]
 
 
 # ---------------------------------------------------------------- summaries and differences

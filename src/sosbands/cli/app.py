@@ -5,27 +5,27 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from sosbands import __version__
-from sosbands.cli.compare import compare
-from sosbands.cli.demo import demo
-from sosbands.cli.evaluate import evaluate
-from sosbands.cli.explore import explore
-from sosbands.cli.fit import fit
+from sosbands._version import __version__
 from sosbands.cli.interruption import Stopped, stop_on_signals
-from sosbands.cli.predict import predict
 
+PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None}  # the same on a terminal and in a file
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # their messages are written for users
 
 
 class Commands(TyperGroup):
-    """Turns exceptions into a line on stderr and an exit code; takes --debug anywhere."""
+    """Loads a command when it is asked for; turns exceptions into a line on stderr and an exit code.
+
+    The option --debug may stand anywhere.
+    """
 
     debug = False
+    modules: dict[str, str]  # of the commands, by name
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments before the command."""
@@ -33,6 +33,11 @@ class Commands(TyperGroup):
         self.debug = "--debug" in args[:end]
         left = [arg for arg in args[:end] if arg != "--debug"] + args[end:]
         return super().parse_args(ctx, left)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments name, in place of the one that only stands in the list."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed and _command(self.modules[str(listed.name)]), rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -84,29 +89,45 @@ def options(
     """  # noqa: D301
 
 
-def make_app(name: str, callback: Callable[..., None], commands: dict[Callable[..., None], str]) -> typer.Typer:
-    """A program of these commands, each with its line in the list of them."""
+def make_app(name: str, callback: Callable[..., None], commands: dict[str, str]) -> typer.Typer:
+    """A program of commands.
+
+    Parameters
+    ----------
+    name : str
+        Of the program.
+    callback : callable
+        Its own options, and its help.
+    commands : dict of str to str
+        Modules, each with a function of its own name, and their lines in the list of commands. A module is imported
+        when its command is run, because most of the time of a short command is that of its imports.
+    """
+
+    class TheseCommands(Commands):
+        modules = {module.rpartition(".")[2]: module for module in commands}
+
     app = typer.Typer(
-        name=name,
-        cls=Commands,
-        callback=callback,
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,  # plain text: the same on a terminal and in a file
-        pretty_exceptions_enable=False,
+        name=name, cls=TheseCommands, callback=callback, no_args_is_help=True, pretty_exceptions_enable=False, **PLAIN
     )
-    for command, short in commands.items():
-        app.command(short_help=short)(command)
+    for module, short in commands.items():
+        app.command(module.rpartition(".")[2], short_help=short)(lambda: None)
     return app
 
 
-SHORT: dict[Callable[..., None], str] = {
-    demo: "See it work, on data that ships with scikit-learn.",
-    fit: "Learn a model with intervals from a table.",
-    predict: "Write intervals for the rows of a table.",
-    evaluate: "Measure intervals on rows with a known target.",
-    compare: "Compare methods on repeated splits of a table.",
-    explore: "Write an interactive HTML page about a table.",
+def _command(module: str) -> Any:
+    """The command that a module defines."""
+    alone = typer.Typer(**PLAIN)
+    alone.command()(getattr(import_module(module), module.rpartition(".")[2]))
+    return typer.main.get_command(alone)
+
+
+SHORT = {
+    "sosbands.cli.demo": "See it work, on data that ships with scikit-learn.",
+    "sosbands.cli.fit": "Learn a model with intervals from a table.",
+    "sosbands.cli.predict": "Write intervals for the rows of a table.",
+    "sosbands.cli.evaluate": "Measure intervals on rows with a known target.",
+    "sosbands.cli.compare": "Compare methods on repeated splits of a table.",
+    "sosbands.cli.explore": "Write an interactive HTML page about a table.",
 }
 app = make_app("sosbands", options, SHORT)
 

@@ -61,7 +61,7 @@ def kind_of(column: Any, place: Place) -> str:
 def _kind_of_texts(column: Any, place: Place) -> str:
     counts = [(entry["values"], entry["counts"]) for entry in column.drop_null().value_counts().to_pylist()]
     total = sum(count for _, count in counts)
-    for kind, parse, noun in ((NUMBER, _number, "a number"), (DATE, _day, "an ISO date such as 2024-12-31")):
+    for kind, parse, noun in ((NUMBER, number, "a number"), (DATE, _day, "an ISO date such as 2024-12-31")):
         wrong = {text for text, _ in counts if parse(text) is None}
         share = 1 - sum(count for text, count in counts if text in wrong) / total
         if not wrong:
@@ -94,7 +94,7 @@ def numbers(column: Any, place: Place) -> Array:
         try:
             column = pc.cast(column, pa.float64())
         except pa.ArrowInvalid:
-            column = pa.array(_parsed(column, _number, "a number", place), pa.float64())
+            column = pa.array(_parsed(column, number, "a number", place), pa.float64())
     elif _is_number(column.type) or pa_types.is_null(column.type):
         column = pc.cast(column, pa.float64(), safe=False)
     else:
@@ -179,7 +179,8 @@ def _parsed(column: Any, parse: Any, noun: str, place: Place) -> list[float | No
     return values
 
 
-def _number(text: str) -> float | None:
+def number(text: str) -> float | None:
+    """The number that a text is, None if it is none; underscores between digits are Python's, not those of data."""
     try:
         return None if "_" in text else float(text)
     except ValueError:

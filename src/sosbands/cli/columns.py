@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class Columns:
         """Those recorded in a model; the names and numbers that a model from Python has learnt from."""
         record = getattr(model, RECORD, None)
         if record is not None:
-            return cls(dict(record["kinds"]), record["target"], dict(record["levels"]))
+            return cls(**record)
         names = getattr(model, "feature_names_in_", None)
         if names is None or not getattr(model, "reads_numbers_", False):
             raise ValueError(
@@ -66,7 +66,7 @@ class Columns:
 
     def record(self) -> dict[str, Any]:
         """What a model keeps, in types that can be saved."""
-        return {"kinds": dict(self.kinds), "target": self.target, "levels": dict(self.levels)}
+        return asdict(self)
 
     @property
     def features(self) -> list[str]:

@@ -13,11 +13,12 @@ from sosbands import SoSBandRegressor
 from sosbands.baselines import METHODS, make_method
 from sosbands.cli import options
 from sosbands.cli.columns import Columns, learn_columns
-from sosbands.cli.estimators import check_model, point_model, table_of_numbers
+from sosbands.cli.estimators import check_model, point_model, table_preprocessor
 from sosbands.cli.interruption import Stopped
 from sosbands.cli.output import Output, wrapped
 from sosbands.cli.progress import on_terminal
 from sosbands.cli.table_files import check_output, open_table, table_suffix, write_rows
+from sosbands.cli.table_method import TableMethod
 from sosbands.comparison import ComparisonResult
 from sosbands.comparison import compare as run_comparison
 
@@ -68,7 +69,8 @@ def compare(  # noqa: PLR0913
 ) -> None:
     """Compare interval methods: coverage, width, interval score and time, over repeated splits of DATA.
 
-    Each split gives 40 % of the rows to learn from, 40 % to calibrate and 20 % to test, the same for all methods.
+    Each split gives 40 % of the rows to learn from, 40 % to calibrate and 20 % to test, the same for all methods. Gaps
+    are filled and texts encoded by the learning rows of each split.
 
     \b
     Example:
@@ -81,13 +83,14 @@ def compare(  # noqa: PLR0913
     if store is not None:
         check_output(store, apart_from=[data])
     columns, frame, y = learn_columns(open_table(data), target, drop, category)
-    X = table_of_numbers(columns, frame)
-    X, y = _some_rows(X, y, rows, seed)
+    check_model(model, columns)
+    X, y = _some_rows(frame, y, rows, seed)
     bands = {"symmetry_penalty": symmetry_penalty, "lengthscale": lengthscale}
+    common = {"estimator": point_model(model, seed=None, jobs=None), "confidence_level": confidence_level}
     try:
         with says.listening():
             result = run_comparison(
-                {name: _method(name, columns, model, bands) for name in methods},
+                {name: _method(name, columns, bands, common) for name in methods},
                 X,
                 y,
                 n_repetitions=repetitions,
@@ -110,11 +113,11 @@ def compare(  # noqa: PLR0913
     says.result(text, found)
 
 
-def _method(name: str, columns: Columns, model: str, bands: dict[str, Any]) -> Any:
-    """An unfitted method; its random state is that of each repetition."""
-    check_model(model, columns)
-    estimator = point_model(model, seed=None, jobs=None)
-    return SoSBandRegressor(estimator, **bands) if name == SOS else make_method(name, estimator=estimator)
+def _method(name: str, columns: Columns, bands: dict[str, Any], common: dict[str, Any]) -> TableMethod:
+    """An unfitted method; its random state is that of each repetition, its calibration rows those of the split."""
+    common = {**common, "calibration_size": None}
+    method = SoSBandRegressor(**bands, **common) if name == SOS else make_method(name, **common)
+    return TableMethod(method, table_preprocessor(columns, scale=False))
 
 
 def _some_rows(X: Any, y: Any, rows: int | None, seed: int) -> tuple[Any, Any]:
@@ -127,12 +130,12 @@ def _some_rows(X: Any, y: Any, rows: int | None, seed: int) -> tuple[Any, Any]:
 def _told(result: ComparisonResult, methods: list[str]) -> tuple[str, dict[str, Any]]:
     """The result in words and as data."""
     differences = result.differences("interval_score", reference=methods[0]) if len(methods) > 1 else []
-    text = repr(result).removeprefix("ComparisonResult: ")
+    text = result.describe()
     if differences:
-        explained = (
-            f"Difference of the interval score (lower is better) to {methods[0]}, with a 95 % confidence interval; one "
-            "that holds 0 shows no difference"
-        )
+        compared = f"Difference of the interval score (lower is better) to {methods[0]}"
+        several = any(row["n"] > 1 for row in differences)
+        sure = "with a 95 % confidence interval; one that holds 0 shows no difference"
+        explained = f"{compared}, {sure if several else 'of which one repetition gives no confidence interval'}"
         text += f"\n\n{wrapped(explained)}\n\n{differences!r}"
     data = {
         "confidence_level": result.confidence_level,

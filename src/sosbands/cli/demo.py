@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from sosbands import SoSBandRegressor
+from sosbands._files import written
 from sosbands.cli import options
-from sosbands.cli.explore import page_writer
 from sosbands.cli.output import Output, wrapped
 from sosbands.cli.progress import stages
-from sosbands.cli.table_files import written
+from sosbands.report import write_page
 
 TARGET = "progression"
 FEATURE = "bmi"  # the column along which the picture shows the bands
@@ -40,9 +40,9 @@ def demo(
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     y = y.rename(TARGET)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed)
-    with says.listening(), stages("learning", shown=True) as verbose:
-        model = SoSBandRegressor(random_state=seed, n_jobs=jobs, verbose=verbose).fit(X_train, y_train)
-        row = model.set_params(verbose=0).evaluate(X_test, y_test)
+    with says.listening(), stages("learning", shown=True):
+        model = SoSBandRegressor(random_state=seed, n_jobs=jobs).fit(X_train, y_train)
+        row = model.evaluate(X_test, y_test)
     words = [f"Progression of diabetes in {len(X)} patients, from {X.shape[1]} measurements.", model.summary()]
     words.append(
         f"On {len(y_test)} patients that were kept apart: {row['coverage']:.1%} inside their interval (at least 90% "
@@ -52,7 +52,9 @@ def demo(
     output.mkdir(parents=True, exist_ok=True)
     with says.listening():
         _draw(says, model, X_test, y_test, output / "bands.png")
-        _explore(says, X, y, output / "page.html", seed=seed, jobs=jobs)
+        with stages("exploring", shown=True):
+            page = write_page(X, y, output / "page.html", target_name=TARGET, random_state=seed, n_jobs=jobs)
+        says.result(f"Page: {page}", {})
 
 
 def _draw(says: Output, model: Any, X: Any, y: Any, path: Path) -> None:
@@ -71,23 +73,3 @@ def _draw(says: Output, model: Any, X: Any, y: Any, path: Path) -> None:
     with written(path) as partial:
         figure.savefig(partial, dpi=150)
     says.result(f"Picture: {path}", {})
-
-
-def _explore(says: Output, X: Any, y: Any, path: Path, *, seed: int, jobs: int | None) -> None:
-    try:
-        write_page = page_writer()
-        with stages("exploring", shown=True) as verbose, written(path) as partial:
-            write_page(
-                X.to_numpy(float),
-                y.to_numpy(float),
-                partial,
-                feature_names=list(X.columns),
-                target_name=TARGET,
-                random_state=seed,
-                n_jobs=jobs,
-                verbose=verbose,
-            )
-    except ImportError as error:
-        says.note(f"no page: {error}")
-        return
-    says.result(f"Page: {path}", {})

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,7 +13,8 @@ from sosbands.cli.columns import learn_columns
 from sosbands.cli.estimators import check_model, point_model, table_of_numbers
 from sosbands.cli.output import Output
 from sosbands.cli.progress import stages
-from sosbands.cli.table_files import check_output, open_table, written
+from sosbands.cli.table_files import check_output, open_table
+from sosbands.report import write_page
 
 
 def explore(
@@ -41,7 +41,6 @@ def explore(
     if output.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"output {output}: expected a name that ends in .html")
     check_output(output, apart_from=[data])
-    write_page = page_writer()
     columns, frame, y = learn_columns(open_table(data), target, drop, category)
     check_model(model, columns)
     X = table_of_numbers(columns, frame)
@@ -53,26 +52,6 @@ def explore(
         lengthscale=lengthscale,
         random_state=seed,
     )
-    with says.listening(), stages("exploring", shown=True) as verbose, written(output) as partial:
-        write_page(
-            X.to_numpy(),
-            y,
-            partial,
-            feature_names=list(X.columns),
-            target_name=target,
-            estimator=regressor,
-            random_state=seed,
-            n_jobs=jobs,
-            verbose=verbose,
-        )
+    with says.listening(), stages("exploring", shown=True):
+        write_page(X, y, output, target_name=target, estimator=regressor, random_state=seed, n_jobs=jobs)
     says.result(f"Page written to {output}", {"output": str(output)})
-
-
-def page_writer() -> Any:
-    """`sosbands.report.write_page`, or an error that says what is missing."""
-    try:
-        return import_module("sosbands.report").write_page
-    except ImportError as error:
-        raise ImportError(
-            f'the HTML page needs the extra sosbands[report]: pip install "sosbands[report]" ({error})'
-        ) from error

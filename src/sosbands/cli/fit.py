@@ -54,8 +54,8 @@ def fit(
     }
     regressor = band_regressor(columns, model, seed=seed, jobs=jobs, **settings)
     clock = time.perf_counter()
-    with says.listening(), stages("learning", shown=not json) as verbose:
-        fitted = regressor.set_params(verbose=verbose).fit(frame, y).set_params(verbose=0)
+    with says.listening(), stages("learning", shown=not json):
+        fitted = regressor.fit(frame, y)
     seconds = time.perf_counter() - clock
     columns = record_columns(fitted, columns)
     missing = Tally(columns)

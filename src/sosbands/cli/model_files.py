@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,10 @@ def load_model(path: Path, trust: Sequence[str]) -> Any:
     try:
         return load(path, trusted=[types.get(name, name) for name in trust])
     except UntrustedTypesError as error:
-        needed = untrusted_types(error)
         raise UntrustedTypesError(
-            f"{path} holds {', '.join(needed)}, and reading it could run code. If you know where the file comes from, "
-            f"add {trust_options(needed)}"
+            f"{path} holds {', '.join(error.types)}, and reading it could run code. If you know where the file comes "
+            f"from, add {trust_options(error.types)}",
+            error.types,
         ) from error
     except FileNotFoundError as error:
         raise ValueError(f"model {path}: no such file") from error
@@ -36,17 +35,10 @@ def types_to_trust(path: Path) -> list[str]:
     try:
         load(path)
     except UntrustedTypesError as error:
-        return untrusted_types(error)
+        return list(error.types)
     return []
 
 
 def trust_options(types: Sequence[str]) -> str:
     """The options that accept these types."""
     return " ".join(f"--trust {SHORT_NAMES.get(name, name)}" for name in types)
-
-
-def untrusted_types(error: UntrustedTypesError) -> list[str]:
-    """The types that the error lists."""
-    listed = re.search(r"not trusted: \[(.*?)\]", str(error))
-    assert listed is not None, "the message of UntrustedTypesError lists the types"
-    return re.findall(r"'([^']+)'", listed.group(1))

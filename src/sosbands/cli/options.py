@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from sosbands.cli.estimators import MODELS
+
+CALIBRATIONS = ("symmetric", "asymmetric")
 
 
 def read_level(text: str) -> float:
@@ -44,16 +46,15 @@ def read_jobs(text: str) -> int:
     return jobs
 
 
-def _model(value: str) -> str:
-    if value not in MODELS:
-        raise typer.BadParameter(f"{value!r} is not one of {', '.join(MODELS)}")
-    return value
+def one_of(names: Sequence[str]) -> Callable[[str | None], str | None]:
+    """A check of a word, if one is given."""
 
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in names:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(names)}")
+        return value
 
-def _calibration(value: str) -> str:
-    if value not in ("symmetric", "asymmetric"):
-        raise typer.BadParameter(f"{value!r} is not one of symmetric, asymmetric")
-    return value
+    return check
 
 
 def read_size(text: str) -> float | int:
@@ -123,7 +124,7 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        callback=_model,
+        callback=one_of(MODELS),
         help="Point model: gp, forest, boosting, linear, spline (one column), or auto: a Gaussian process up to 2000 "
         "learning rows, boosting above.",
     ),
@@ -133,7 +134,7 @@ Calibration = Annotated[
     typer.Option(
         "--calibration",
         metavar="KIND",
-        callback=_calibration,
+        callback=one_of(CALIBRATIONS),
         help="symmetric: one quantile for both ends; asymmetric: one for each.",
     ),
 ]

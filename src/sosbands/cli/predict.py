@@ -123,9 +123,9 @@ def _predict(
 
 
 def _intervals(fitted: Any, frame: Any, quantiles: Array) -> dict[str, Array]:
-    """What `predict`, `predict_interval` and `support` give, with the kernel features of each row computed once."""
+    """What `predict`, `predict_interval` and `support` give, with everything about a row computed once."""
     band = fitted._band(frame)
     ends, _ = interval(band, *quantiles)
-    unknown = np.full(len(frame), np.nan)
-    support = unknown if band.support is None else band.support
-    return {"prediction": fitted.predict(frame), "lower": ends[:, 0], "upper": ends[:, 1], "support": support}
+    center = fitted.predict(frame) if band.center is None else band.center
+    support = np.full(len(frame), np.nan) if band.support is None else band.support
+    return {"prediction": center, "lower": ends[:, 0], "upper": ends[:, 1], "support": support}

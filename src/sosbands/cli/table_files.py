@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sosbands._files import written
+from sosbands.cli.cells import number
 from sosbands.cli.extras import need
 from sosbands.cli.output import listed
 
@@ -39,18 +40,6 @@ def check_output(path: Path, *, apart_from: Sequence[Path] = ()) -> None:
     for source in apart_from:
         if path.exists() and source.exists() and path.samefile(source):
             raise ValueError(f"output {path} is also an input: expected another file name")
-
-
-@contextmanager
-def written(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path`; the file takes its place at the end, or is removed if anything goes wrong."""
-    target = Path(os.path.realpath(path))
-    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}{target.suffix}")
-    try:
-        yield partial
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 class TableFile:
@@ -141,7 +130,7 @@ class CsvFile(TableFile):
             raise ValueError(f"{self.path}: its first line is empty, expected the names of the columns")
         if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
             raise ValueError(f"{self.path}: its first line is {header[0]!r}, expected names with commas between them")
-        if all(_is_number(name) for name in header):
+        if all(number(name) is not None for name in header):
             raise ValueError(f"{self.path}: its first line holds numbers only, expected the names of the columns")
         return header
 
@@ -245,11 +234,3 @@ def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     with table_writer(path, table.schema) as write:
         for batch in table.to_batches():
             write(batch)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

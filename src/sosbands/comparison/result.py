@@ -14,7 +14,7 @@ import numpy as np
 from sosbands.comparison.resampling import corrected_interval
 from sosbands.comparison.splits import SplitSizes
 from sosbands.comparison.store import StoreError, read_store
-from sosbands.comparison.text_table import TextTable, as_frame
+from sosbands.comparison.text_table import MISSING, TextTable, as_frame
 
 PART = "method "  # of a store: "method sos" holds the settings of the method sos
 NEIGHBORS = 100  # size of the sets of the worst-set coverage
@@ -157,16 +157,20 @@ class ComparisonResult:
             found = corrected_interval(d, self._test_ratio(), confidence_level)
             entry = {"difference": found.mean, "lower": found.lower, "upper": found.upper, "n": len(d)}
             rows.append({"method": method, "reference": other, "metric": metric, **entry})
-        return TextTable(rows)
+        return TextTable(rows, [{name: _or_missing(value) for name, value in row.items()} for row in rows])
 
     def to_markdown(self) -> str:
         """The summary in Markdown."""
         return self.table().to_markdown()
 
     def __repr__(self) -> str:
+        return f"ComparisonResult: {self.describe()}"
+
+    def describe(self) -> str:
+        """Sizes, the summary of each method, and what failed or was warned of, in words."""
         sizes, n = self.sizes, len({row["repetition"] for row in self.rows})
         lines = [
-            f"ComparisonResult: {len(self.methods)} methods, {n} repetitions at level {self.confidence_level:g}",
+            f"{_many(len(self.methods), 'method')}, {_many(n, 'repetition')} at level {self.confidence_level:g}",
             f"rows: {sizes.n_learn} to learn, {sizes.n_calibration} to calibrate, {sizes.n_test} to test",
             "",
             repr(self.table()),
@@ -215,10 +219,27 @@ def _mean_and_sd(values: dict[int, float]) -> tuple[float, float]:
     return mean, float(x.std(ddof=1)) if len(x) > 1 and np.isfinite(x).all() else np.nan
 
 
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _or_missing(value: Any) -> Any:
+    return MISSING if isinstance(value, float) and np.isnan(value) else value
+
+
+def _with_sd(mean: float, sd: float) -> str:
+    """Such as "0.91 ± 0.03"; the mean alone where one repetition has no deviation, "-" where there is neither."""
+    if np.isnan(mean):
+        return MISSING
+    return f"{mean:.4g}" if np.isnan(sd) else f"{mean:.4g} ± {sd:.2g}"
+
+
 def _merged(row: dict[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
     """A summary row with mean and standard deviation in one cell."""
     shown: dict[str, Any] = {"method": row["method"]}
     for name in metrics:
-        shown[name] = f"{row[f'{name}_mean']:.4g} ± {row[f'{name}_sd']:.2g}"
-    shown["fit s"], shown["predict s"] = f"{row['fit_seconds']:.2g}", f"{row['predict_seconds']:.2g}"
+        shown[name] = _with_sd(row[f"{name}_mean"], row[f"{name}_sd"])
+    for name in ("fit", "predict"):
+        seconds = row[f"{name}_seconds"]
+        shown[f"{name} s"] = MISSING if np.isnan(seconds) else f"{seconds:.2g}"
     return {**shown, "n": row["n"], "failed": row["n_failed"], "warnings": row["n_warnings"]}

@@ -24,12 +24,15 @@ class Band:
         scores.
     support : array of shape (n,), optional
         How much the learning data say about each row, where the model knows.
+    center : array of shape (n,), optional
+        Point predictions, where the ends were made from them.
     """
 
     lower: Array
     upper: Array
     scale: Array | float = 1.0
     support: Array | None = None
+    center: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "scale"):

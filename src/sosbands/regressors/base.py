@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sosbands._progress import say
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.conformal import Band, Calibration, IntervalMixin
 from sosbands.conformal.arguments import read_groups
@@ -185,5 +186,4 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         return row_hashes(dense_points(None, rows.for_kernel) if self.reads_numbers_ else self._numbers(rows), y)
 
     def _say(self, message: str) -> None:
-        if self.verbose:
-            print(f"[{type(self).__name__}] {message}")
+        say(type(self).__name__, message, self.verbose)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-import uuid
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sosbands._files import check_place, written
 from sosbands._version import __version__
 from sosbands.exceptions import ModelFileError, UntrustedTypesError
 
@@ -63,17 +63,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     import skops.io
 
     _refuse_functions(model)
-    target = Path(os.path.realpath(path))
-    if target.is_dir() or not target.parent.is_dir():
-        raise FileNotFoundError(f"path={os.fspath(path)!r}: expected a file name in a directory that exists")
-    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    try:
+    check_place(path)
+    with written(path) as partial:
         skops.io.dump(model, partial)
         _refuse_nameless(skops.io.get_untrusted_types(file=partial))
         _write_header(partial)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
@@ -111,7 +105,8 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     if untrusted:
         raise UntrustedTypesError(
             f"{shown} holds types that are not trusted: {untrusted}. If you know where the file comes from, accept "
-            f"them by sosbands.load({os.fspath(path)!r}, trusted={untrusted!r})"
+            f"them by sosbands.load({os.fspath(path)!r}, trusted={untrusted!r})",
+            untrusted,
         )
     if not hasattr(model, "predict_interval"):
         raise ModelFileError(f"{shown}: holds a {type(model).__name__}, expected a model that predicts intervals")
@@ -121,8 +116,6 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
 def _write_header(file: Path) -> None:
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr(HEADER, json.dumps({"format": FORMAT, "sosbands": __version__}))
-    with open(file, "rb+") as written:
-        os.fsync(written.fileno())
 
 
 def _check_header(file: Path, shown: str) -> None:

@@ -294,9 +294,9 @@ class SoSBandRegressor(SplitRegressor):
             points = dense_points(self.preprocessor_, block.for_kernel)
             below, above, support = evaluate_pair(self.lower_, self.upper_, points)
             center = self._center(block, points)
-            parts.append((center - below, center + above, support))
-        lower, upper, support = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return Band(lower, upper, support=support)
+            parts.append((center - below, center + above, support, center))
+        lower, upper, support, center = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return Band(lower, upper, support=support, center=center)
 
     def _center(self, rows: Rows, points: Array | None = None) -> Array:
         """Prediction of the point model, which sees the rows as given or what the preprocessor makes of them."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sosbands._progress import say
 from sosbands._types import IntArray
 from sosbands.kernels import median_lengthscale
 from sosbands.plotting.rows import target_name as name_of
@@ -113,8 +114,7 @@ def _paths(model: RecordedBands, places: Places) -> tuple[BandPath, ...]:
 
 
 def _say(model: RecordedBands, message: str) -> None:
-    if model.verbose:
-        print(f"[explore] {message}", flush=True)
+    say("explore", message, model.verbose)
 
 
 def _words(lengthscale: Any) -> str:

@@ -7,12 +7,12 @@ import hashlib
 import html
 import json
 import os
-import uuid
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from sosbands._files import check_place, written
 from sosbands.report.data import Exploration
 from sosbands.report.exploration import explore
 from sosbands.report.payload import payload
@@ -48,9 +48,7 @@ def write_page(
     Path
         The file.
     """
-    target = Path(os.path.realpath(path))
-    if target.is_dir() or not target.parent.is_dir():
-        raise FileNotFoundError(f"path={os.fspath(path)!r}: expected a file name in a directory that exists")
+    check_place(path)
     data = explore(
         X,
         y,
@@ -63,12 +61,8 @@ def write_page(
         verbose=verbose,
         title=title,
     )
-    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    try:
+    with written(path) as partial:
         partial.write_text(render(data), encoding="utf-8")
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
     return Path(path)
 
 

@@ -15,6 +15,7 @@ from scipy.optimize import Bounds, minimize
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
+from sosbands._progress import say
 from sosbands._types import AnyArray, Array
 from sosbands.bands import PenaltyScale
 from sosbands.tuning import candidates
@@ -206,8 +207,7 @@ class _Search:
 
     def say(self, message: str) -> None:
         """A line of progress."""
-        if self.verbose:
-            print(f"[tuning] {message}", flush=True)
+        say("tuning", message, self.verbose)
 
     def best(self, evaluations: Sequence[Evaluation]) -> Evaluation:
         """The first of those with the largest criterion."""

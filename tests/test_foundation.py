@@ -1,0 +1,100 @@
+"""What every room may use: files that appear whole or not at all, lines of progress, errors that carry facts."""
+
+import copy
+import os
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from sosbands import SoSBandRegressor
+from sosbands._files import check_place, written
+from sosbands._progress import heard_by, say
+from sosbands.exceptions import UntrustedTypesError
+
+
+def fail_while_writing(path, error):
+    with written(path) as partial:
+        partial.write_text("half")
+        raise error
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_file_appears_whole_or_not_at_all(tmp_path, error):
+    path = tmp_path / "t.txt"
+    with pytest.raises(error):
+        fail_while_writing(path, error)
+    assert list(tmp_path.iterdir()) == []
+    path.write_text("old")
+    with pytest.raises(error):
+        fail_while_writing(path, error)
+    assert path.read_text() == "old"
+    with written(path) as partial:
+        partial.write_text("new")
+        assert partial.suffix == ".txt"
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert [each.name for each in tmp_path.iterdir()] == ["t.txt"]
+
+
+def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch):
+    steps = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *given, name=name, real=real: (steps.append(name), real(*given)))
+    with written(tmp_path / "t.txt") as partial:
+        partial.write_text("new")
+    assert steps == ["fsync", "replace"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "target.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "folder" / "target.txt")
+    with written(tmp_path / "link.txt") as partial:
+        partial.write_text("new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "folder" / "target.txt").read_text() == "new"
+
+
+def test_places_where_no_file_can_be_are_named(tmp_path):
+    check_place(tmp_path / "file")
+    for path in (tmp_path, tmp_path / "absent" / "file"):
+        with pytest.raises(FileNotFoundError, match=r"path='.*': expected a file name in a directory that exists"):
+            check_place(path)
+
+
+def test_progress_is_printed_or_heard(capsys):
+    lines = []
+    say("model", "one", 1)
+    say("model", "two", 0)
+    with heard_by(lines.append):
+        say("model", "three", 0)
+        say("model", "four", 1)
+    say("model", "five", True)
+    assert lines == ["three", "four"]
+    assert capsys.readouterr().out == "[model] one\n[model] five\n"
+
+
+def test_a_listener_hears_the_model_and_its_tuning_and_is_forgotten(capsys):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 1))
+    y = X[:, 0] + (1 + X[:, 0]) * rng.exponential(size=60)
+    lines = []
+    with heard_by(lines.append):
+        model = SoSBandRegressor(LinearRegression(), random_state=0).fit(X, y)
+    assert lines[0] == "point model LinearRegression fitted to 30 rows"
+    assert model.tuning_.sentence in lines
+    assert lines[-1] == "calibrated on 30 rows"
+    copy.deepcopy(model).fit(X, y)
+    assert len([line for line in lines if line.startswith("calibrated")]) == 1
+    assert capsys.readouterr().out == ""
+
+
+def test_untrusted_types_are_an_attribute_that_survives_pickling():
+    error = UntrustedTypesError("holds a.B", ["a.B"])
+    assert error.types == ("a.B",)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.types) == ("holds a.B", ("a.B",))
