@@ -12,6 +12,7 @@ from report_browser import CHROMIUM, NAMES, Browser, Page, as_number
 from sosbands import SoSBandRegressor
 from sosbands.conformal import conformal_rank
 from sosbands.report import explore, render
+from sosbands.report.payload import _coded
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"none of {', '.join(NAMES)} is installed")
 
@@ -88,6 +89,10 @@ def test_labels_and_ends_that_are_drawn(show, line):
     labels = page.ask("ticks(1e6, 1e6 + 1, 5).map(([, label]) => label)")
     assert labels == ["1000000", "1000000.2", "1000000.4", "1000000.6", "1000000.8", "1000001"]
     assert page.ask("ticks(-3e-7, 2e-7, 5)[0][1]") == "\u22123e\u22127"
+    values = np.array([0, 63, 64, 199, 1000])
+    text = _coded(values)
+    assert len(text) == 2 * len(values)  # two digits in base 64
+    assert page.ask(f"[0, 1, 2, 3, 4].map((i) => decoded({DATA}, {text!r}, 5, i))") == values.tolist()
     ends = "endsOf([5, 5], {reach: [[1, 4], [2, 3]], units: %s}, %s)"
     assert page.ask(ends % ("[1, 1]", "[0.5, 0.25]")) == [[3.5, 7.25], [0.5, 8.25]]
     assert page.ask(ends % ("[1, 1]", "[-4, -1]")) == [[7, 7], [5, 7]]  # ends 8 and 6 cross: their midpoint

@@ -100,7 +100,7 @@ function drawRows(p, v) {
   }
   if (v.show.test) {
     const drawn = all(data.test).slice(0, data.drawn_test);
-    const inside = (i) => v.levelNumber >= step.inside_from[i];
+    const inside = (i) => v.levelNumber >= decoded(data, step.inside_from, data.drawn_test, i);
     p.add("path", { class: "inside", d: dots(drawn.filter(inside).map(spot(data.test))) });
     p.add("path", { class: "outside", d: crosses(drawn.filter((i) => !inside(i)).map(spot(data.test)), 4) });
   }

@@ -43,13 +43,18 @@ function widthAt(step, level) {
   return { mean, below, above, error: step.error[level], empty: step.empty[level] };
 }
 
-// Coverage of each end for the groups of test rows along an axis. Their counts are texts, a few digits for each level.
+// Number i of `count` whole numbers that are written as one text.
+function decoded(data, text, count, i) {
+  const size = text.length / count, base = data.code.length;
+  return [...text.substr(i * size, size)].reduce((sum, digit) => sum * base + data.code.indexOf(digit), 0);
+}
+
+// Coverage of each end for the groups of test rows along an axis; what is stored are their misses.
 function groupsAt(data, step, axisNumber, level) {
   const { x, n } = data.groups[axisNumber];
   return x.map((place, i) => {
-    const digits = n[i].toString(36).length;
-    const hits = step.groups[axisNumber][i].map((text) => parseInt(text.substr(digits * level, digits), 36));
-    const [lower, upper] = hits.map((each) => shareOf(data, each, n[i]));
+    const missed = step.groups[axisNumber][i].map((text) => decoded(data, text, data.levels.length, level));
+    const [lower, upper] = missed.map((each) => shareOf(data, n[i] - each, n[i]));
     return { x: place, found: { lower, upper } };
   });
 }

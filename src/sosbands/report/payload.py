@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sosbands.report.data import BandPath, Exploration, Rows, Step
 DIGITS = 5  # significant ones; of targets and bands in units of the size of the residuals
 MEAN_DIGITS = 7  # of quantiles, which are added to bands, and of widths, which may hardly differ
 SHARE_DIGITS = 5
+CODE = string.digits + string.ascii_letters + "-_"  # digits of whole numbers in base 64
 
 
 def payload(data: Exploration) -> dict[str, Any]:
@@ -31,6 +33,7 @@ def payload(data: Exploration) -> dict[str, Any]:
         "calibration": data.calibration,
         "moves": [data.score.outwards, data.score.inwards],
         "little_support": LITTLE_SUPPORT,
+        "code": CODE,
         "sentence": data.sentence,
         "tuned": data.is_tuned,
         "criterion": data.criterion,
@@ -134,25 +137,28 @@ def _results(step: Step, data: Exploration, groups: list[list[IntArray]]) -> dic
     sides = found.quantiles.T[:1] if data.calibration == "symmetric" else found.quantiles.T
     counts = {name: getattr(found, name).tolist() for name in ("both", "lower", "upper", "empty")}
     means = {
-        name: [_significant(value, MEAN_DIGITS) for value in getattr(found, name).tolist()]
-        for name in ("width", "error", "below", "above")
+        name: [_significant(value, digits) for value in getattr(found, name).tolist()]
+        for name, digits in (("width", MEAN_DIGITS), ("error", DIGITS), ("below", DIGITS), ("above", DIGITS))
     }
     return {
         "q": [[_significant(value, MEAN_DIGITS) for value in side.tolist()] for side in sides],
         **counts,
         **means,
-        "inside_from": found.inside_from[: data.n_test_drawn].tolist(),
+        "inside_from": _coded(found.inside_from[: data.n_test_drawn]),
         "groups": [
-            [_coded(*each) for each in zip(*axis, strict=True)] for axis in zip(found.groups, groups, strict=True)
+            [[_coded(len(rows) - end) for end in counts] for counts, rows in zip(along, members, strict=True)]
+            for along, members in zip(found.groups, groups, strict=True)
         ],
     }
 
 
-def _coded(counts: IntArray, rows: IntArray) -> list[str]:
-    """Counts of a group for each end: one text over the levels, in base 36, as many digits as the group's size has."""
-    digits = len(np.base_repr(len(rows), 36))
-    codes = [np.base_repr(k, 36).zfill(digits) for k in range(len(rows) + 1)]
-    return ["".join(codes[k] for k in end.tolist()) for end in counts]
+def _coded(values: IntArray) -> str:
+    """Whole numbers >= 0 as one text, with as many characters for each as the largest needs."""
+    base, most, size = len(CODE), int(values.max(initial=0)), 1
+    while base**size <= most:
+        size += 1
+    places = base ** np.arange(size)[::-1]
+    return "".join(CODE[digit] for digit in (values[:, None] // places % base).ravel().tolist())
 
 
 def _rounded(values: Array, unit: float) -> list[float]:
