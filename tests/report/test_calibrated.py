@@ -133,7 +133,7 @@ def test_what_is_stored_is_what_was_computed(explored):
     assert len(step["q"]) == (1 if data.calibration == "symmetric" else 2)
     finite = np.flatnonzero(~np.array(infinite))
     for name in ("width", "below", "above", "error"):
-        np.testing.assert_allclose(np.array(step[name])[finite].astype(float), getattr(found, name)[finite], rtol=5e-5)
+        np.testing.assert_allclose(np.array(step[name])[finite].astype(float), getattr(found, name)[finite], rtol=1e-6)
     for name in ("both", "lower", "upper", "empty"):
         np.testing.assert_array_equal(step[name], getattr(found, name))
     assert [CODE.index(digit) for digit in step["inside_from"]] == found.inside_from.tolist()

@@ -14,7 +14,7 @@ from sosbands.report.calibrated import Promise, calibrated, groups_along, levels
 from sosbands.report.data import BandPath, Exploration, Rows, Step
 
 DIGITS = 5  # significant ones; of targets and bands in units of the size of the residuals
-MEAN_DIGITS = 7  # of quantiles, which are added to bands, and of widths, which may hardly differ
+MEAN_DIGITS = 7  # of quantiles, which are added to bands, and of widths, which are rounded once more to be shown
 SHARE_DIGITS = 5
 CODE = string.digits + string.ascii_letters + "-_"  # digits of whole numbers in base 64
 
@@ -137,8 +137,8 @@ def _results(step: Step, data: Exploration, groups: list[list[IntArray]]) -> dic
     sides = found.quantiles.T[:1] if data.calibration == "symmetric" else found.quantiles.T
     counts = {name: getattr(found, name).tolist() for name in ("both", "lower", "upper", "empty")}
     means = {
-        name: [_significant(value, digits) for value in getattr(found, name).tolist()]
-        for name, digits in (("width", MEAN_DIGITS), ("error", DIGITS), ("below", DIGITS), ("above", DIGITS))
+        name: [_significant(value, MEAN_DIGITS) for value in getattr(found, name).tolist()]
+        for name in ("width", "error", "below", "above")
     }
     return {
         "q": [[_significant(value, MEAN_DIGITS) for value in side.tolist()] for side in sides],
