@@ -87,8 +87,11 @@ class LearningRowsWarning(SosbandsWarning):
     """Calibration rows were already learnt from, so that coverage is not guaranteed."""
 
 
+LITTLE_SUPPORT = 0.5  # below it rows count as far from the learning data: warned of, counted and drawn grey
+
+
 class OffDataWarning(SosbandsWarning):
-    """Some rows are far from the learning data, where the bands say nothing."""
+    """Some rows are far from the learning data (support below `LITTLE_SUPPORT`), where the bands say nothing."""
 
 
 class DatasetNotFoundError(SosbandsError, FileNotFoundError):

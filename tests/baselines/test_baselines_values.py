@@ -195,10 +195,10 @@ def test_bands_of_a_normal_distribution():
     additive = normal_band(mean, deviation, "additive", 0.9)
     np.testing.assert_allclose(additive.lower, mean - Z90 * deviation, rtol=1e-12)
     np.testing.assert_allclose(additive.upper, mean + Z90 * deviation, rtol=1e-12)
-    assert additive.scale == 1.0
+    assert additive.lower_unit == 1.0
     normalized = normal_band(mean, deviation, "normalized", 0.9)
     assert np.array_equal(normalized.lower, mean)
-    assert np.array_equal(normalized.scale, deviation)
+    assert np.array_equal(normalized.lower_unit, deviation)
 
 
 @pytest.mark.parametrize("score", ["additive", "normalized"])
@@ -369,7 +369,7 @@ def test_squared_sos_is_the_semidefinite_program_with_squared_residuals():
     assert model.certificate_["primal_value"] == pytest.approx(exact.value, rel=1e-6)
     Phi = features.transform(NEW)
     expected = np.einsum("in,ij,jn->n", Phi, exact.upper, Phi)
-    np.testing.assert_allclose(model._band(NEW).scale ** 2, expected, rtol=1e-2, atol=1e-3 * y.var())
+    np.testing.assert_allclose(model._band(NEW).lower_unit ** 2, expected, rtol=1e-2, atol=1e-3 * y.var())
 
 
 @pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
@@ -394,7 +394,7 @@ def test_squared_sos_covers_the_squared_residuals_it_learnt_from():
     X, y = LEARN
     model = SquaredSoS(Ridge(), lengthscale="median", residuals="in-sample", calibration_size=None).fit(X, y)
     r = y - Ridge().fit(X, y).predict(X)
-    scale = model._band(X).scale
+    scale = model._band(X).lower_unit
     assert (scale >= np.abs(r) * (1 - 1e-9)).all()
     touching = np.flatnonzero(scale <= np.abs(r) * (1 + 1e-3))
     assert 2 <= len(touching) < 40
@@ -408,7 +408,7 @@ def test_squared_sos_of_the_default_process_covers_leave_one_out_residuals():
     assert model.residual_rule_ == "leave-one-out"
     r = GaussianProcess().fit(X, y).leave_one_out_residuals()
     assert model.unit_ == pytest.approx(np.sqrt(np.mean(r**2)), rel=1e-12)
-    assert (model._band(X).scale >= np.abs(r) * (1 - 1e-9)).all()
+    assert (model._band(X).lower_unit >= np.abs(r) * (1 - 1e-9)).all()
 
 
 def test_squared_sos_is_equivariant():
@@ -445,7 +445,7 @@ def test_the_criterion_is_hsic_of_held_out_root_and_residual():
             calibration_size=None,
             tol=1e-6,
         ).fit(X[others], y[others])
-        width[held] = fresh._band(X[held]).scale
+        width[held] = fresh._band(X[held]).lower_unit
     assert found["hsic"][place] == pytest.approx(hsic(width, np.abs(y)), rel=2e-2)
 
 
@@ -472,7 +472,7 @@ def test_processes_do_not_change_the_choice():
     with joblib.parallel_config(backend="multiprocessing"):
         two = SquaredSoS(Ridge(), cv=2, random_state=0, n_jobs=2).fit(X, y)
     assert np.array_equal(one.tuning_["hsic"], two.tuning_["hsic"])
-    assert np.array_equal(one._band(NEW).scale, two._band(NEW).scale)
+    assert np.array_equal(one._band(NEW).lower_unit, two._band(NEW).lower_unit)
 
 
 def test_constant_noise_gives_constant_width():
@@ -482,12 +482,12 @@ def test_constant_noise_gives_constant_width():
     model = SquaredSoS(LinearRegression(), random_state=3).fit(X, y)
     assert model.tuning_["p_value"] > 0.05
     assert model.lengthscale_ is None
-    assert np.ptp(model._band(X).scale) < 1e-9
+    assert np.ptp(model._band(X).lower_unit) < 1e-9
     plain = SplitCP(LinearRegression(), random_state=3).fit(X, y)
     np.testing.assert_allclose(model.predict_interval(X), plain.predict_interval(X), rtol=1e-9)
     untested = SquaredSoS(LinearRegression(), random_state=3, test_level=None).fit(X, y)
     assert untested.lengthscale_ == untested.tuning_["lengthscale"]
-    assert np.ptp(untested._band(X).scale) > 0.1
+    assert np.ptp(untested._band(X).lower_unit) > 0.1
 
 
 @pytest.mark.filterwarnings("ignore::sosbands.exceptions.TooFewCalibrationPointsWarning")

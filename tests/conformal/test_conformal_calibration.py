@@ -13,7 +13,7 @@ BAND = Band(-np.ones(60), np.full(60, 2.0), RNG.uniform(0.5, 2.0, 60))
 Y = RNG.gumbel(size=60) * 2
 LABELS = np.array(["a", "b", "c"])[RNG.integers(0, 3, 60)]
 RATIO = RNG.exponential(size=60)
-LOWER, UPPER = (BAND.lower - Y) / BAND.scale, (Y - BAND.upper) / BAND.scale
+LOWER, UPPER = (BAND.lower - Y) / BAND.lower_unit, (Y - BAND.upper) / BAND.lower_unit
 
 
 def test_side_levels():
@@ -58,7 +58,7 @@ def test_each_group_has_the_quantiles_that_it_would_have_alone(kind, weighted):
     assert found.shape == (5, 2)
     for row, label in enumerate(asked):
         rows = label == LABELS
-        alone = Calibration.of(Band(BAND.lower[rows], BAND.upper[rows], BAND.scale[rows]), Y[rows], **given(rows))
+        alone = Calibration.of(Band(BAND.lower[rows], BAND.upper[rows], BAND.lower_unit[rows]), Y[rows], **given(rows))
         own = None if weights is None else weights[[row]]
         assert found[row].tolist() == alone.quantiles(0.8, kind, weights=own)[0].tolist()
 

@@ -102,7 +102,7 @@ def test_a_clamped_quantile_is_rejected_where_points_are_too_few_and_only_there(
 @pytest.mark.parametrize("scaled", [False, True])
 def test_ends_that_lose_ties_by_rounding_are_rejected(monkeypatch, scaled):
     def nearest(band, q_lo, q_up):
-        ends = np.stack([band.lower - q_lo * band.scale, band.upper + q_up * band.scale], axis=1)
+        ends = np.stack([band.lower - q_lo * band.lower_unit, band.upper + q_up * band.upper_unit], axis=1)
         return ends, np.zeros(len(band), dtype=bool)
 
     monkeypatch.setattr(mixin, "interval", nearest)

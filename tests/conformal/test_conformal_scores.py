@@ -8,14 +8,23 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from sosbands.conformal import Band, interval, lower_scores, symmetric_scores, upper_scores
+from sosbands.conformal import (
+    SCORES,
+    AddedScore,
+    Band,
+    conformal_quantile,
+    interval,
+    lower_scores,
+    symmetric_scores,
+    upper_scores,
+)
 
 INF = math.inf
 EPS = np.finfo(float).eps
 
 # small whole numbers and powers of two: all arithmetic is exact, so the equivalence is too
 ENDS = st.integers(-20, 20).map(float)
-SCALES = st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0, 8.0])
+UNITS = st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0, 8.0])
 QUANTILES = st.one_of(st.sampled_from([-INF, INF, 0.0]), st.integers(-40, 40).map(lambda i: i / 4))
 
 
@@ -26,12 +35,12 @@ def inside(y, ends):
 def check_inverse(pair, phases=tuple(Phase)):
     """An observation is in the interval exactly if its scores are at most the quantiles.
 
-    Two allowances, both towards coverage: the point that stands for an empty interval, and where the scale is 0 and a
-    quantile is negative the ends themselves, which close an open interval.
+    Two allowances, both towards coverage: the point that stands for an empty interval, and where a unit is 0 and its
+    quantile negative the end itself, which closes an open interval.
     """
 
     @settings(max_examples=400, phases=phases, report_multiple_bugs=False)
-    @given(st.tuples(ENDS, ENDS, SCALES), QUANTILES, QUANTILES)
+    @given(st.tuples(ENDS, ENDS, UNITS, UNITS), QUANTILES, QUANTILES)
     def check(row, q_lo, q_up):
         y = np.arange(-200, 201) / 2
         band = Band(*(np.full(len(y), value) for value in row))
@@ -45,9 +54,7 @@ def check_inverse(pair, phases=tuple(Phase)):
             assert np.array_equal(ends[:, 0], ends[:, 1])
             assert np.isfinite(ends).all()
             return
-        allowed = np.zeros(len(y), dtype=bool)
-        if band.scale[0] == 0:
-            allowed = (q_lo < 0) & (y == row[0]) | (q_up < 0) & (y == row[1])
+        allowed = (row[2] == 0) & (q_lo < 0) & (y == row[0]) | (row[3] == 0) & (q_up < 0) & (y == row[1])
         found = inside(y, ends)
         assert found[wanted].all(), "an observation was lost"
         assert np.array_equal(found[~allowed], wanted[~allowed])
@@ -70,38 +77,48 @@ def swapped(band, q_lo, q_up):
     return interval(band, q_up, q_lo)
 
 
-def without_scale(band, q_lo, q_up):
+def without_units(band, q_lo, q_up):
     return interval(Band(band.lower, band.upper), q_lo, q_up)
+
+
+def one_unit(band, q_lo, q_up):
+    return interval(Band(band.lower, band.upper, band.lower_unit), q_lo, q_up)
+
+
+def swapped_units(band, q_lo, q_up):
+    return interval(Band(band.lower, band.upper, band.upper_unit, band.lower_unit), q_lo, q_up)
 
 
 def still_crossed(band, q_lo, q_up):
     with np.errstate(invalid="ignore"):
-        ends = np.stack([band.lower - q_lo * band.scale, band.upper + q_up * band.scale], axis=1)
+        ends = np.stack([band.lower - q_lo * band.lower_unit, band.upper + q_up * band.upper_unit], axis=1)
     return np.nan_to_num(ends, nan=0.0, posinf=INF, neginf=-INF), np.zeros(len(band), dtype=bool)
 
 
-def finite_at_zero_scale(band, q_lo, q_up):
+def finite_at_zero_units(band, q_lo, q_up):
     ends, crossed = interval(band, q_lo, q_up)
-    at_zero = (band.scale == 0)[:, None]
+    at_zero = np.stack([band.lower_unit == 0, band.upper_unit == 0], axis=1)
     return np.where(at_zero, np.stack([band.lower, band.upper], axis=1), ends), crossed
 
 
-def zero_scores_at_zero_scale(band, y):
-    return np.where(band.scale == 0, 0.0, upper_scores(band, y))
+def zero_scores_at_zero_unit(band, y):
+    return np.where(band.upper_unit == 0, 0.0, upper_scores(band, y))
 
 
 def wrong_end(band, y):
-    return upper_scores(Band(band.upper, band.lower, band.scale), y)
+    return upper_scores(Band(band.upper, band.lower, band.upper_unit), y)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"interval": swapped},
-        {"interval": without_scale},
+        {"interval": without_units},
+        {"interval": one_unit},
+        {"interval": swapped_units},
         {"interval": still_crossed},
-        {"interval": finite_at_zero_scale},
-        {"upper_scores": zero_scores_at_zero_scale},
+        {"interval": finite_at_zero_units},
+        {"upper_scores": zero_scores_at_zero_unit},
         {"upper_scores": wrong_end},
     ],
     ids=lambda changes: next(iter(changes.values())).__name__,
@@ -119,18 +136,26 @@ def test_scores_by_hand():
     assert symmetric_scores(band, y).tolist() == [1.0, 2.0, -0.5]
 
 
-def test_scores_where_the_scale_is_zero():
+def test_scores_with_a_unit_for_each_end():
+    band = Band([0.0, 0.0], [2.0, 2.0], 0.5, [4.0, 1.0])
+    y = np.array([3.0, -1.0])
+    assert lower_scores(band, y).tolist() == [-6.0, 2.0]
+    assert upper_scores(band, y).tolist() == [0.25, -3.0]
+    assert symmetric_scores(band, y).tolist() == [0.25, 2.0]
+
+
+def test_scores_where_the_unit_is_zero():
     band = Band([1.0] * 5, [2.0] * 5, [0.0] * 5)
     y = np.array([0.0, 1.0, 1.5, 2.0, 3.0])
     assert lower_scores(band, y).tolist() == [INF, 0.0, -INF, -INF, -INF]
     assert upper_scores(band, y).tolist() == [-INF, -INF, -INF, 0.0, INF]
     assert symmetric_scores(band, y).tolist() == [INF, 0.0, -INF, 0.0, INF]
-    # a band of no width and no scale: the squared predecessor's f(x) = 0
+    # a band of no width and no unit: the squared predecessor's f(x) = 0
     point = Band([1.0, 1.0], [1.0, 1.0], [0.0, 0.0])
     assert symmetric_scores(point, np.array([1.0, 1.5])).tolist() == [0.0, INF]
 
 
-def test_one_scale_for_all_rows():
+def test_one_unit_for_all_rows():
     rng = np.random.default_rng(0)
     lower, upper, y = np.sort(rng.standard_normal((3, 7)), axis=0)
     one, many = Band(lower, upper, 0.3), Band(lower, upper, np.full(7, 0.3))
@@ -140,7 +165,7 @@ def test_one_scale_for_all_rows():
 
 
 @pytest.mark.parametrize(
-    ("scale", "q_lo", "q_up", "ends", "crossed"),
+    ("units", "q_lo", "q_up", "ends", "crossed"),
     [
         (1.0, 0.5, 0.25, (0.5, 3.25), False),
         (2.0, 0.5, 0.25, (0.0, 3.5), False),
@@ -158,10 +183,21 @@ def test_one_scale_for_all_rows():
         (0.0, -INF, -INF, (1.0, 3.0), False),
         (0.0, -9.0, -9.0, (1.0, 3.0), False),
         (1e300, 1e300, 0.0, (-INF, 3.0), False),
+        ((1.0, 4.0), 0.5, 0.25, (0.5, 4.0), False),
+        ((0.5, 2.0), -0.5, -0.5, (1.25, 2.0), False),
+        ((0.5, 2.0), -2.0, -2.0, (0.5, 0.5), True),  # ends 2 and -1
+        ((0.5, 2.0), -8.0, 0.25, (4.25, 4.25), True),  # ends 5 and 3.5
+        ((0.0, 2.0), -9.0, 1.0, (1.0, 5.0), False),
+        ((0.0, 2.0), -9.0, -2.0, (0.0, 0.0), True),  # ends 1 and -1
+        ((0.0, 2.0), INF, INF, (-INF, INF), False),
+        ((0.5, 2.0), INF, INF, (-INF, INF), False),
+        ((0.5, 2.0), -INF, -INF, (2.0, 2.0), True),
+        ((0.5, 2.0), -INF, 3.0, (2.0, 2.0), True),
+        ((0.0, 2.0), -INF, -INF, (2.0, 2.0), True),
     ],
 )
-def test_intervals_by_hand(scale, q_lo, q_up, ends, crossed):
-    found, mask = interval(Band([1.0], [3.0], [scale]), q_lo, q_up)
+def test_intervals_by_hand(units, q_lo, q_up, ends, crossed):
+    found, mask = interval(Band([1.0], [3.0], *([unit] for unit in np.broadcast_to(units, 2))), q_lo, q_up)
     np.testing.assert_allclose(found, [ends], rtol=4 * EPS, atol=4 * EPS)
     assert crossed or (found[0, 0] <= ends[0] and found[0, 1] >= ends[1])  # rounded outwards
     assert mask.tolist() == [crossed]
@@ -178,13 +214,16 @@ NUMBERS = st.floats(-1e6, 1e6) | st.floats(-1, 1) | st.integers(-100, 100).map(l
 NUMBERS = NUMBERS.map(lambda value: value if abs(value) > 1e-200 else 0.0)
 
 
+WIDE = st.just(1.0) | st.floats(1e-3, 1e3)
+
+
 def check_ties(make):
     """Whatever the digits, an observation whose score equals the quantile is inside, and by no more than rounding."""
 
     @settings(max_examples=2000, report_multiple_bugs=False, phases=[Phase.generate])
-    @given(NUMBERS, NUMBERS, st.just(1.0) | st.floats(1e-3, 1e3), NUMBERS)
-    def check(lower, upper, scale, y):
-        band, observed = Band([lower], [upper], [scale]), np.array([y])
+    @given(NUMBERS, NUMBERS, st.tuples(WIDE, WIDE), NUMBERS)
+    def check(lower, upper, units, y):
+        band, observed = Band([lower], [upper], *units), np.array([y])
         q_lo, q_up = lower_scores(band, observed), upper_scores(band, observed)
         ends, _ = make(band, q_lo, q_up)
         assert inside(observed, ends).all(), "an observation was lost"
@@ -196,7 +235,7 @@ def check_ties(make):
 
 
 def rounded_to_nearest(band, q_lo, q_up):
-    ends = np.stack([band.lower - q_lo * band.scale, band.upper + q_up * band.scale], axis=1)
+    ends = np.stack([band.lower - q_lo * band.lower_unit, band.upper + q_up * band.upper_unit], axis=1)
     return ends, ends[:, 0] > ends[:, 1]
 
 
@@ -207,6 +246,19 @@ def test_ties_are_inside():
 def test_rounding_to_nearest_loses_ties():
     with pytest.raises(AssertionError, match="lost"):
         check_ties(rounded_to_nearest)
+
+
+@given(
+    st.tuples(*[st.floats(-1e3, 1e3)] * 2, *[st.floats(0, 1e3)] * 2),
+    st.floats(-1e3, 1e3) | st.just(INF),
+    st.floats(-1e3, 1e3) | st.just(INF),
+)
+def test_intervals_with_two_units_are_nested_where_they_are_not_empty(row, a, b):
+    band = Band(*(np.array([value]) for value in row))
+    small, large = sorted((a, b))
+    (inner, empty), (outer, _) = interval(band, small, small), interval(band, large, large)
+    assert inner[0, 0] <= inner[0, 1]
+    assert empty[0] or (outer[0, 0] <= inner[0, 0] <= inner[0, 1] <= outer[0, 1])
 
 
 @given(
@@ -226,13 +278,75 @@ def test_symmetric_intervals_are_nested_to_the_last_digit(row, a, b):
     [
         (([1.0, 2.0], [1.0]), "shapes .2,. and .1,."),
         (([[1.0]], [[1.0]]), "expected two vectors"),
-        (([1.0], [2.0], [1.0, 1.0]), "scale .2,."),
+        (([1.0], [2.0], [1.0, 1.0]), "units .2,. and .2,."),
+        (([1.0], [2.0], 1.0, [1.0, 1.0]), "units .. and .2,."),
         (([math.nan], [2.0]), "band.lower has 1 entries that are not finite"),
         (([1.0], [INF]), "band.upper has 1 entries that are not finite"),
-        (([1.0], [2.0], [math.nan]), "band.scale has 1 entries that are not finite"),
-        (([1.0], [2.0], -0.5), "band.scale has the entry -0.5: expected numbers >= 0"),
+        (([1.0], [2.0], [math.nan]), "band.lower_unit has 1 entries that are not finite"),
+        (([1.0], [2.0], 1.0, INF), "band.upper_unit has 1 entries that are not finite"),
+        (([1.0], [2.0], -0.5), "band.lower_unit has the entry -0.5: expected numbers >= 0"),
+        (([1.0], [2.0], 1.0, -0.5), "band.upper_unit has the entry -0.5: expected numbers >= 0"),
     ],
 )
 def test_bad_bands(arguments, message):
     with pytest.raises(ValueError, match=message):
         Band(*arguments)
+
+
+class ScaledScore:
+    """A score with a unit for each end, as an example: distance from the prediction in units of the functions."""
+
+    name, outwards, inwards = "scaled", "{q} times {ends}", "{q} times {ends}"
+
+    def band(self, center, below, above, support=None):
+        return Band(center, center, below, above, support)
+
+
+class HalfScore(AddedScore):
+    """Broken: it forgets half of the functions."""
+
+    def band(self, center, below, above, support=None):
+        return Band(center - below / 2, center + above / 2, support=support)
+
+
+# score, inverse and observed score by hand, of y = m + r
+FORMULAS = {
+    "added": (lambda r, lo, up: np.maximum(-r - lo, r - up), lambda m, lo, up, q: (m - lo - q, m + up + q)),
+    "scaled": (lambda r, lo, up: np.maximum(-r / lo, r / up), lambda m, lo, up, q: (m - q * lo, m + q * up)),
+}
+
+
+def check_score(score):
+    """The band of a score has its formula and its inverse, and its words have places for a number and for the ends."""
+    rng = np.random.default_rng(0)
+    m, r = rng.normal(size=(2, 200))
+    lo, up = rng.uniform(0.2, 2.0, (2, 200))
+    formula, inverse = FORMULAS[score.name]
+    band = score.band(m, lo, up)
+    S = symmetric_scores(band, m + r)
+    np.testing.assert_allclose(S, formula(r, lo, up), atol=1e-12)
+    q = conformal_quantile(S, 0.8)
+    ends, crossed = interval(band, q, q)
+    np.testing.assert_allclose(ends.T, inverse(m, lo, up, q), atol=1e-12)
+    assert not crossed.any()
+    assert np.mean(inside(m + r, ends)) == np.ceil(0.8 * 201) / 200
+    for words in (score.outwards, score.inwards):
+        assert words.count("{q}") == words.count("{ends}") == 1
+
+
+@pytest.mark.parametrize("score", [*SCORES.values(), ScaledScore()], ids=lambda score: score.name)
+def test_scores_by_name(score):
+    check_score(score)
+
+
+def test_a_broken_score_is_rejected():
+    with pytest.raises(AssertionError):
+        check_score(HalfScore())
+
+
+def test_scores_are_found_by_their_names():
+    assert {"added": AddedScore()} == SCORES
+    assert [score.name for score in SCORES.values()] == list(SCORES)
+    support = np.array([0.5])
+    assert SCORES["added"].band([1.0], [0.5], [2.0], support).support is support
+    assert AddedScore().outwards.format(q=0.25, ends="both ends") == "0.25 added to both ends"

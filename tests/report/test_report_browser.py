@@ -3,8 +3,6 @@
 Without Chromium these are skipped.
 """
 
-import json
-
 import numpy as np
 import pytest
 from scipy.stats import betabinom, binomtest
@@ -12,12 +10,14 @@ from sklearn.linear_model import LinearRegression
 
 from report_browser import CHROMIUM, NAMES, Browser, Page, as_number
 from sosbands import SoSBandRegressor
-from sosbands.conformal import conformal_quantile, conformal_rank
+from sosbands.conformal import conformal_rank
 from sosbands.report import explore, render
+from sosbands.report.payload import _coded
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"none of {', '.join(NAMES)} is installed")
 
 HOSTILE = "</script><script>window.harmed=1</script><img src=x onerror='window.harmed=2'>"
+DATA = "JSON.parse(document.getElementById('data').textContent)"
 TROUBLE = ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled", "Page.javascriptDialogOpening")
 
 
@@ -84,28 +84,23 @@ def middle_ends(page):
     return page.number("read-lower"), page.number("read-upper")
 
 
-def test_the_arithmetic_of_the_page_is_that_of_the_package(show, line):
+def test_labels_and_ends_that_are_drawn(show, line):
     page = show(line[0])
-    cases = [(m, level) for m in (1, 9, 45, 99, 199) for level in (0.5, 0.55, 0.8, 0.9, 0.95, 0.99)]
-    ranks = page.ask(f"{json.dumps(cases)}.map(([m, level]) => conformalRank(m, level))")
-    assert ranks == [conformal_rank(m, level) for m, level in cases]
-    assert page.ask("conformalRank(99, 0.55)") == 55  # 56 without the guard against rounding
-    scores = [-3.0, -1.0, 0.5, 2.0]
-    for level in (0.5, 0.8):
-        assert page.ask(f"conformalQuantile({scores}, {level})") == conformal_quantile(scores, level)
-    assert page.ask("conformalQuantile([1, 2], 0.9) === Infinity")
-    assert page.ask("[0.8, 0.9, 0.99].map(rowsNeeded)") == [4, 9, 99]
-    for hits, n in ((0, 10), (27, 30), (30, 30)):
-        expected = binomtest(hits, n).proportion_ci(method="wilson")
-        assert page.ask(f"wilson({hits}, {n})") == pytest.approx([expected.low, expected.high], abs=1e-6)
-    for k, m, n in ((91, 100, 60), (1, 1, 8), (45, 45, 400)):
-        expected = betabinom(n, k, m + 1 - k).ppf([0.025, 0.975]) / n
-        assert page.ask(f"chanceRange({k}, {m}, {n})") == pytest.approx(expected, abs=1e-12)
     labels = page.ask("ticks(1e6, 1e6 + 1, 5).map(([, label]) => label)")
     assert labels == ["1000000", "1000000.2", "1000000.4", "1000000.6", "1000000.8", "1000001"]
     assert page.ask("ticks(-3e-7, 2e-7, 5)[0][1]") == "\u22123e\u22127"
-    assert page.ask("interval(5, 1, 2, [-4, -1])") == [7, 7]  # ends 8 and 6 cross: their midpoint
-    assert page.ask("groupsAlong([...Array(40).keys()].map((i) => (i < 25 ? 0 : i))).map((g) => g.length)") == [25, 15]
+    values = np.array([0, 63, 64, 199, 1000])
+    text = _coded(values)
+    assert len(text) == 2 * len(values)  # two digits in base 64
+    assert page.ask(f"[0, 1, 2, 3, 4].map((i) => decoded({DATA}, {text!r}, 5, i))") == values.tolist()
+    ends = "endsOf([5, 5], {reach: [[1, 4], [2, 3]], units: %s}, %s)"
+    assert page.ask(ends % ("[1, 1]", "[0.5, 0.25]")) == [[3.5, 7.25], [0.5, 8.25]]
+    assert page.ask(ends % ("[1, 1]", "[-4, -1]")) == [[7, 7], [5, 7]]  # ends 8 and 6 cross: their midpoint
+    assert page.ask(ends % ("[[1, 2], [0, 4]]", "[0.5, 0.25]")) == [[3.5, 7], [0, 9]]
+    assert (
+        page.ask(ends % ("[[1, 0], 1]", "[Infinity, Infinity]") + ".flat().map(String)")
+        == ["-Infinity", "Infinity"] * 2
+    )
 
 
 @pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
@@ -163,6 +158,43 @@ class TestSliders:
         assert as_number(sides[3]) == pytest.approx(100 * row["coverage_upper"], abs=0.051)
         empty = f"{row['n_empty']:.0f} of {len(data.test)} intervals are empty"
         assert (empty in page.text("width-words")) == (row["n_empty"] > 0)
+
+    @pytest.mark.parametrize("kind", ["symmetric", "asymmetric"])
+    @pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
+    def test_what_is_shown_of_the_test_rows_is_what_python_gives(self, show, line, kind, level):
+        _, X, y = line
+        data = explore(X, y, estimator=quick(calibration=kind))
+        page = show(data, f"#level={level}")
+        model = fitted_alike(data, X, y, quick(calibration=kind))
+        y_test, n = y[data.test.numbers], len(data.test)
+        lower, upper = model.predict_interval(X[data.test.numbers], level).T
+        hits = int(np.sum((lower <= y_test) & (y_test <= upper)))
+        expected = binomtest(hits, n).proportion_ci(method="wilson")
+        assert f"({100 * expected.low:.0f}\u00a0% to {100 * expected.high:.0f}\u00a0%)" in page.text("coverage-words")
+        side, m = level if kind == "symmetric" else (1 + level) / 2, model.n_calibration_
+        k = conformal_rank(m, side)
+        assert f"{k} of {m} in order" in page.text("level-words")
+        chance = betabinom(n, k, m + 1 - k).ppf([0.025, 0.975]) / n
+        keys = ["both"] if kind == "symmetric" else ["lower", "upper"]
+        drawn = page.ask(f"chanceAt({DATA}, {DATA}.levels.indexOf({level}))")
+        assert list(drawn) == keys
+        assert all(drawn[key] == pytest.approx(chance, abs=1e-5) for key in keys)
+        count = "(document.querySelector('#bands .%s')?.getAttribute('d').match(/M/g) || []).length"
+        assert [page.ask(count % name) for name in ("inside", "outside")] == [hits, n - hits]
+        below = f"{np.mean(model.predict(X[data.test.numbers]) - lower):.3g} below"
+        assert below in page.text("width-words")
+        order = np.argsort(X[data.test.numbers, 0])  # 30 test rows: two groups of 15
+        groups = page.ask(
+            f"groupsAt({DATA}, {DATA}.paths[0].steps[{data.paths[0].chosen}], 0, {DATA}.levels.indexOf({level}))"
+        )
+        assert page.ask("document.querySelectorAll('#local .mark').length") == 4
+        for rows, group in zip((order[:15], order[15:]), groups, strict=True):
+            assert group["x"] == pytest.approx(X[data.test.numbers[rows], 0].mean(), abs=1e-4)
+            over, under = int(np.sum(y_test[rows] >= lower[rows])), int(np.sum(y_test[rows] <= upper[rows]))
+            for side_name, found in (("lower", over), ("upper", under)):
+                ci = binomtest(found, 15).proportion_ci(method="wilson")
+                assert group["found"][side_name]["value"] == pytest.approx(found / 15)
+                assert group["found"][side_name]["range"] == pytest.approx([ci.low, ci.high], abs=1e-5)
 
     def test_too_few_rows_are_said_and_drawn(self, show, line):
         page = show(line[0], "#level=0.99")

@@ -82,10 +82,14 @@ class Baseline(SplitRegressor):
         if len(parts) == 1:
             return parts[0]
         supports = [part.support for part in parts if part.support is not None]
+        lower_unit, upper_unit = (
+            np.concatenate([np.broadcast_to(part.units[k], len(part)) for part in parts]) for k in (0, 1)
+        )
         return Band(
             np.concatenate([part.lower for part in parts]),
             np.concatenate([part.upper for part in parts]),
-            np.concatenate([np.broadcast_to(part.scale, len(part)) for part in parts]),
+            lower_unit,
+            upper_unit,
             np.concatenate(supports) if supports else None,
         )
 

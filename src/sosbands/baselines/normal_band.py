@@ -27,7 +27,7 @@ def normal_band(mean: Array, deviation: Array, conformal_score: str, level: floa
         Confidence level of the band before calibration.
     """
     if conformal_score == "normalized":
-        return Band(mean, mean, scale=deviation)
+        return Band(mean, mean, deviation)
     z = float(norm.isf((1 - level) / 2))
     return Band(mean - z * deviation, mean + z * deviation)
 

@@ -188,4 +188,4 @@ class LocallyWeightedCP(SplitCP):
     def _block_band(self, rows: Rows) -> Band:
         center = self._center(rows)
         scale = one_per_row(self.scale_estimator_.predict(rows.for_model), len(rows))
-        return Band(center, center, scale=np.maximum(scale, self.smallest_scale_))
+        return Band(center, center, np.maximum(scale, self.smallest_scale_))

@@ -15,13 +15,11 @@ from sosbands.bands.sos import evaluate_pair
 from sosbands.baselines.base import Baseline, check, is_number
 from sosbands.baselines.squared_tuning import tune_lengthscale
 from sosbands.conformal import Band
-from sosbands.exceptions import OffDataWarning
+from sosbands.exceptions import LITTLE_SUPPORT, OffDataWarning
 from sosbands.point_models import chosen_rule, point_model
 from sosbands.regressors.base import SplitRegressor
 from sosbands.regressors.parameters import check_kernel, check_penalties, check_preprocessor, check_rank
 from sosbands.regressors.rows import Rows, dense_points, learning_residuals, make_preprocessor, one_per_row
-
-SUPPORT_WARNING = 0.5
 
 
 class SquaredSoS(Baseline):
@@ -210,14 +208,14 @@ class SquaredSoS(Baseline):
     def _block_band(self, rows: Rows) -> Band:
         f, _, support = evaluate_pair(self.function_, self.function_, self._numbers(rows))
         center = self._center(rows)
-        return Band(center, center, scale=self.unit_ * np.sqrt(f), support=support)
+        return Band(center, center, self.unit_ * np.sqrt(f), support=support)
 
     def _check_band(self, band: Band) -> None:
         """Warn of rows on which the learning data say nothing: there f tends to zero, and so does the width."""
-        far = 0 if band.support is None else int(np.count_nonzero(band.support < SUPPORT_WARNING))
+        far = 0 if band.support is None else int(np.count_nonzero(band.support < LITTLE_SUPPORT))
         if far:
             warnings.warn(
-                f"{far} of {len(band)} rows are far from the learning data (support below {SUPPORT_WARNING}): the "
+                f"{far} of {len(band)} rows are far from the learning data (support below {LITTLE_SUPPORT}): the "
                 "intervals shrink to the prediction there",
                 OffDataWarning,
                 stacklevel=3,  # the caller of predict_interval

@@ -19,9 +19,9 @@ from sosbands.cli.output import Output, listed, many, percent
 from sosbands.cli.progress import counted
 from sosbands.cli.table_files import TableFile, check_output, open_table, table_suffix, table_writer
 from sosbands.conformal import interval
+from sosbands.exceptions import LITTLE_SUPPORT
 
 WRITTEN = ("prediction", "lower", "upper", "support")
-FAR = 0.5  # support below which the learning rows say nothing
 
 
 def predict(
@@ -78,7 +78,7 @@ class Totals:
         self.rows += len(frame)
         width = upper - lower
         self.width += float(width.sum())
-        self.far += int(np.count_nonzero(found["support"] < FAR))
+        self.far += int(np.count_nonzero(found["support"] < LITTLE_SUPPORT))
         self.empty += int(np.count_nonzero(width == 0))
         self.infinite += int(np.count_nonzero(np.isinf(width)))
         self.tally.count(frame)
@@ -90,8 +90,8 @@ class Totals:
             says.note("the file has no rows: only the names of the columns were written")
         if self.far:
             says.note(
-                f"{self.far} of {self.rows} rows are far from the learning rows (support below {FAR}): there the "
-                "intervals are too narrow"
+                f"{self.far} of {self.rows} rows are far from the learning rows (support below {LITTLE_SUPPORT}): "
+                "there the intervals are too narrow"
             )
         if self.empty:
             says.note(

@@ -1,5 +1,6 @@
 """Conformal calibration: the quantile, the scores and their inverse, and the interface of interval regressors."""
 
+from sosbands.conformal.band import Band, interval, lower_scores, symmetric_scores, upper_scores
 from sosbands.conformal.calibration import Calibration, side_levels
 from sosbands.conformal.mixin import IntervalMixin
 from sosbands.conformal.quantile import (
@@ -8,12 +9,15 @@ from sosbands.conformal.quantile import (
     points_needed,
     weighted_conformal_quantile,
 )
-from sosbands.conformal.scores import Band, interval, lower_scores, symmetric_scores, upper_scores
+from sosbands.conformal.scores import SCORES, AddedScore, Score
 
 __all__ = [
+    "SCORES",
+    "AddedScore",
     "Band",
     "Calibration",
     "IntervalMixin",
+    "Score",
     "conformal_quantile",
     "conformal_rank",
     "interval",

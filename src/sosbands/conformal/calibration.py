@@ -10,8 +10,8 @@ import numpy as np
 
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.conformal.arguments import Kind, read_common_use, read_groups, read_ratio
+from sosbands.conformal.band import Band, lower_scores, upper_scores
 from sosbands.conformal.quantile import conformal_quantile, points_needed, weighted_conformal_quantile
-from sosbands.conformal.scores import Band, lower_scores, upper_scores
 
 SHOWN = 10  # labels in a message
 
@@ -34,7 +34,7 @@ class Calibration:
     Attributes
     ----------
     lower_scores, upper_scores : arrays of shape (m,)
-        Distances below the lower and above the upper end of the band, in units of its scale.
+        Distances below the lower and above the upper end of the band, in the unit of each end.
     groups : array of shape (m,) or None
         Labels; each group has its own quantiles (Mondrian calibration).
     weights : array of shape (m,) or None

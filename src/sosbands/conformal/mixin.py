@@ -9,8 +9,8 @@ import numpy as np
 
 from sosbands._types import Array
 from sosbands.conformal.arguments import read_kind, read_level, read_levels, read_share, read_target
+from sosbands.conformal.band import Band, interval
 from sosbands.conformal.calibration import Calibration
-from sosbands.conformal.scores import Band, interval
 from sosbands.exceptions import CrossedIntervalsWarning, NotCalibratedError, TooFewCalibrationPointsWarning
 
 
@@ -31,7 +31,7 @@ class IntervalMixin:
     calibration_: Calibration
 
     def _band(self, X: Any) -> Band:
-        """Uncalibrated ends and scale at the rows of X."""
+        """Uncalibrated ends and their units at the rows of X."""
         raise NotImplementedError(f"{type(self).__name__} must define _band(X)")
 
     @property

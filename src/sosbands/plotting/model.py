@@ -9,10 +9,9 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from sosbands._types import AnyArray, Array, BoolArray, IntArray
+from sosbands.exceptions import LITTLE_SUPPORT
 from sosbands.metrics.checks import read_level
 from sosbands.plotting.rows import shape_of
-
-OFF_DATA = 0.5  # support below which the data say nothing, as in the warning of predict_interval
 
 
 def level_of(model: Any, confidence_level: Any) -> float:
@@ -58,7 +57,7 @@ def off_data(model: Any, X: Any) -> BoolArray:
     n, _ = shape_of(X)
     if not hasattr(model, "support"):
         return np.zeros(n, dtype=bool)
-    return np.asarray(np.asarray(model.support(X)) < OFF_DATA)
+    return np.asarray(np.asarray(model.support(X)) < LITTLE_SUPPORT)
 
 
 def shaping_rows(model: Any, X: Any) -> tuple[IntArray, IntArray]:

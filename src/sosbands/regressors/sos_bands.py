@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from sosbands._types import Array
 from sosbands.bands import learn_bands, penalty_scale
 from sosbands.bands.sos import deployed_pair, evaluate_pair
-from sosbands.conformal import Band
-from sosbands.exceptions import OffDataWarning
+from sosbands.conformal import SCORES, Band, Score
+from sosbands.exceptions import LITTLE_SUPPORT, OffDataWarning
 from sosbands.point_models import chosen_rule, point_model
 from sosbands.regressors.base import LEARNT, SplitRegressor
 from sosbands.regressors.parameters import check_kernel, check_parameters, lengthscale_in_use
@@ -27,8 +27,6 @@ from sosbands.regressors.rows import (
 )
 from sosbands.regressors.summary import describe
 from sosbands.tuning import Rules, TuningReport, tune
-
-SUPPORT_WARNING = 0.5
 
 
 class SoSBandRegressor(SplitRegressor):
@@ -293,10 +291,13 @@ class SoSBandRegressor(SplitRegressor):
         for block in rows.blocks():
             points = dense_points(self.preprocessor_, block.for_kernel)
             below, above, support = evaluate_pair(self.lower_, self.upper_, points)
-            center = self._center(block, points)
-            parts.append((center - below, center + above, support, center))
-        lower, upper, support, center = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return Band(lower, upper, support=support, center=center)
+            parts.append((self._center(block, points), below, above, support))
+        return self._score.band(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    @property
+    def _score(self) -> Score:
+        """What calibration makes of prediction and bands."""
+        return SCORES["added"]
 
     def _center(self, rows: Rows, points: Array | None = None) -> Array:
         """Prediction of the point model, which sees the rows as given or what the preprocessor makes of them."""
@@ -307,10 +308,10 @@ class SoSBandRegressor(SplitRegressor):
 
     def _check_band(self, band: Band) -> None:
         """Warn of rows on which the learning data say nothing: there the band functions tend to zero."""
-        far = 0 if band.support is None else int(np.count_nonzero(band.support < SUPPORT_WARNING))
+        far = 0 if band.support is None else int(np.count_nonzero(band.support < LITTLE_SUPPORT))
         if far:
             warnings.warn(
-                f"{far} of {len(band)} rows are far from the learning data (support below {SUPPORT_WARNING}): the "
+                f"{far} of {len(band)} rows are far from the learning data (support below {LITTLE_SUPPORT}): the "
                 "bands say nothing there",
                 OffDataWarning,
                 stacklevel=3,  # the caller of predict_interval

@@ -10,25 +10,20 @@ function placeOf(data, path, axisNumber) {
   const axis = data.axes[axisNumber], test = data.test;
   if (!axis.prediction) {
     return { axis, x: axis.x, center: axis.center, support: path.curve_support[axisNumber],
-      bands: (step) => step.curves[axisNumber], testX: test.x[axisNumber] };
+      bands: (step) => step.curves[axisNumber] };
   }
   const order = test.center.map((_, i) => i).sort((a, b) => test.center[a] - test.center[b]);
-  const pick = (values) => order.map((i) => values[i]);
+  const pick = (values) => (Array.isArray(values) ? order.map((i) => values[i]) : values);
   return { axis, order, x: pick(test.center), center: pick(test.center), support: pick(path.test_support),
-    bands: (step) => step.test.map(pick), testX: test.center };
+    bands: ({ test: { reach, units } }) => ({ reach: reach.map(pick), units: units.map(pick) }) };
 }
 
 // Ranges that stay the same while the penalty moves, so that only the bands do.
 function rangesOf(data, path, place, axisNumber, level) {
   const kinds = [data.learning, data.calibration_rows, data.test];
-  const ends = path.steps.flatMap((step) => {
-    const [below, above] = place.bands(step);
-    return intervals(place.center, below, above, quantiles(step.scores, level)).flat();
-  });
-  const reach = path.steps.flatMap((step) => {
-    const [below, above] = place.bands(step), q = quantiles(step.scores, level);
-    return [...below.map((b) => b + q[0]), ...above.map((a) => a + q[1])];
-  });
+  const all = path.steps.map((step) => ({ bands: place.bands(step), q: quantilesAt(step, level) }));
+  const ends = all.flatMap(({ bands, q }) => endsOf(place.center, bands, q).flat());
+  const reach = all.flatMap(({ bands, q }) => [0, 1].flatMap((k) => place.x.map((_, i) => reachOf(bands, k, i, q))));
   const across = kinds.flatMap((rows) => rows.x[axisNumber]);
   const x = place.axis.prediction ? rangeOf(across, 0.03) : [place.x[0], place.x[place.x.length - 1]];
   const y = rangeOf([...kinds.flatMap((rows) => rows.y), ...place.center, ...ends]);
@@ -65,7 +60,7 @@ function drawBands(v, ends) {
 
 function drawNoData(p, v) {
   if (v.place.axis.prediction) return;
-  for (const [from, to] of runs(v.place.x, v.place.support.map((s) => s < 0.5))) {
+  for (const [from, to] of runs(v.place.x, v.place.support.map((s) => s < v.data.little_support))) {
     const a = Math.max(p.left, p.sx(from)), b = Math.min(p.right, p.sx(to));
     if (b > a) p.add("rect", { class: "nodata", x: a, y: p.top, width: b - a, height: p.bottom - p.top });
   }
@@ -88,8 +83,8 @@ function drawBars(p, v, ends) {
   const shown = Array.from({ length: Math.floor((x.length - 1) / every) + 1 }, (_, k) => Math.round(k * every));
   ["lower", "upper"].forEach((side, k) => {
     const bar = (i) => [p.sx(x[i]), p.sy(center[i]), p.sy(ends[i][k])];
-    p.add("path", { class: "bar-far", d: bars(shown.filter((i) => support[i] < 0.5).map(bar)) });
-    p.add("path", { class: `bar-${side}`, d: bars(shown.filter((i) => support[i] >= 0.5).map(bar)) });
+    p.add("path", { class: "bar-far", d: bars(shown.filter((i) => support[i] < v.data.little_support).map(bar)) });
+    p.add("path", { class: `bar-${side}`, d: bars(shown.filter((i) => support[i] >= v.data.little_support).map(bar)) });
   });
   const [a, b] = v.ranges.x;
   p.line("prediction", p.sx(a), p.sy(a), p.sx(b), p.sy(b));
@@ -105,7 +100,7 @@ function drawRows(p, v) {
   }
   if (v.show.test) {
     const drawn = all(data.test).slice(0, data.drawn_test);
-    const inside = (i) => data.test.y[i] >= v.testEnds[i][0] && data.test.y[i] <= v.testEnds[i][1];
+    const inside = (i) => v.levelNumber >= decoded(data, step.inside_from, data.drawn_test, i);
     p.add("path", { class: "inside", d: dots(drawn.filter(inside).map(spot(data.test))) });
     p.add("path", { class: "outside", d: crosses(drawn.filter((i) => !inside(i)).map(spot(data.test)), 4) });
   }
@@ -147,11 +142,7 @@ function drawReach(v) {
 }
 
 function drawLocal(v) {
-  const target = (1 + v.level) / 2;
-  const groups = v.groups.map((rows) => ({
-    x: meanOf(rows.map((i) => v.place.testX[i])).mean,
-    found: coverageOf(rows.map((i) => v.data.test.y[i]), rows.map((i) => v.testEnds[i])),
-  }));
+  const target = v.promise.end, groups = v.groups;
   const lowest = Math.min(target, ...groups.flatMap((g) => [g.found.lower.range[0], g.found.upper.range[0]]));
   const margin = { left: margins(v).left, right: 10, top: 8, bottom: 42 };
   const p = new Picture(at("local"), { x: v.ranges.x, y: [lowest - 0.03, 1.02], margin });
@@ -205,7 +196,7 @@ function drawWidth(v) {
 }
 
 function drawCoverage(v) {
-  const half = (1 + v.level) / 2;
+  const half = v.promise.end;
   const rows = [["inside", "both", v.level], ["above lower end", "lower", half], ["below upper end", "upper", half]];
   const lowest = Math.min(v.level, ...rows.map(([, key]) => v.found[key].range[0]), ...Object.values(v.chance).flat());
   const margin = { left: 114, right: 62, top: 2, bottom: 18 };
@@ -238,7 +229,8 @@ function legendItems(data) {
     return svg;
   };
   const [, learning, calibration, test] = data.counts;
-  const far = data.paths.some((path) => path.curve_support.some((support) => support.some((s) => s < 0.5)));
+  const isFar = (s) => s < data.little_support;
+  const far = data.paths.some((path) => path.curve_support.some((support) => support.some(isFar)));
   return [
     [null, "prediction", icon(["prediction", "M1 8H21"])],
     [null, "interval below it", icon(["fill-lower", "M1 3H21V13H1Z"], ["end-lower", "M1 13H21"])],

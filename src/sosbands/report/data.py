@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sosbands._types import Array, IntArray
+from sosbands.conformal import Score
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class Step:
     difference : float
         Mean absolute difference of the two band functions at the learning points.
     lower_scores, upper_scores : ndarray of shape (m,)
-        Distances of the calibration rows outside each end.
+        Scores of the calibration rows below and above.
     test : pair of ndarray of shape (n_test,)
         Band functions below and above at the test rows.
     curves : tuple of pairs of ndarray
@@ -124,6 +125,8 @@ class Exploration:
         Shown first; the page offers others.
     calibration : {"symmetric", "asymmetric"}
         One quantile for both ends, or one for each.
+    score : Score
+        What calibration makes of prediction and bands.
     sentence : str
         The decision about lengthscale and symmetry penalty, in words.
     is_tuned : bool
@@ -148,6 +151,7 @@ class Exploration:
     target_name: str
     confidence_level: float
     calibration: str
+    score: Score
     sentence: str
     is_tuned: bool
     criterion: str

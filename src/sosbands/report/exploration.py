@@ -80,6 +80,7 @@ def explore(
         target_name=target,
         confidence_level=float(model.confidence_level),
         calibration=model.calibration,
+        score=model._score,
         sentence=_decision(model),
         is_tuned=isinstance(model.symmetry_penalty, str),
         criterion=model.criterion,

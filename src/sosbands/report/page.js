@@ -19,33 +19,19 @@
   // Everything that pictures and words show, from the state.
   function view() {
     const path = data.paths[state.path], step = path.steps[state.step], level = data.levels[state.level];
-    const place = placeOf(data, path, state.axis), q = quantiles(step.scores, level);
+    const place = placeOf(data, path, state.axis), q = quantilesAt(step, state.level);
     const key = [state.path, state.axis, state.level].join();
-    cache[key] = cache[key] || rangesOf(data, path, place, state.axis, level);
-    const testEnds = intervals(data.test.center, step.test[0], step.test[1], q);
+    cache[key] = cache[key] || rangesOf(data, path, place, state.axis, state.level);
     return {
-      data, path, step, level, place, q, testEnds, axisNumber: state.axis, stepNumber: state.step,
+      data, path, step, level, place, q, axisNumber: state.axis, stepNumber: state.step, levelNumber: state.level,
       at: state.at, show: state.show, ranges: cache[key],
-      ends: intervals(place.center, ...place.bands(step), q),
-      found: coverageOf(data.test.y, testEnds),
-      chance: chanceOf(step, level),
-      widths: path.steps.map((each) => widthOf(each, level)),
-      groups: groupsAlong(place.testX),
+      ends: endsOf(place.center, place.bands(step), q),
+      promise: data.promises[state.level],
+      found: coverageAt(data, step, state.level),
+      chance: chanceAt(data, state.level),
+      widths: path.steps.map((each) => widthAt(each, state.level)),
+      groups: groupsAt(data, step, state.axis, state.level),
     };
-  }
-
-  // What is promised: of the whole interval, or of each end.
-  function chanceOf(step, level) {
-    const m = step.scores[0].length, one = step.scores.length === 1;
-    const k = conformalRank(m, one ? level : 1 - (1 - level) * 0.5);
-    if (k > m) return {};
-    const range = chanceRange(k, m, data.test.y.length);
-    return one ? { both: range } : { lower: range, upper: range };
-  }
-
-  function widthOf(step, level) {
-    const ends = intervals(data.test.center, step.test[0], step.test[1], quantiles(step.scores, level));
-    return meanOf(ends.map(([lower, upper]) => upper - lower));
   }
 
   function update() {

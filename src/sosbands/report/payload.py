@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import math
+import string
 from typing import Any
 
 import numpy as np
 
-from sosbands._types import Array
+from sosbands._types import Array, IntArray
+from sosbands.exceptions import LITTLE_SUPPORT
+from sosbands.report.calibrated import Promise, calibrated, groups_along, levels_offered, promise, share_ranges
 from sosbands.report.data import BandPath, Exploration, Rows, Step
 
 DIGITS = 5  # significant ones; of targets and bands in units of the size of the residuals
-LEVELS = tuple(k / 100 for k in range(50, 100))
+MEAN_DIGITS = 7  # of quantiles, which are added to bands, and of widths, which are rounded once more to be shown
+SHARE_DIGITS = 5
+CODE = string.digits + string.ascii_letters + "-_"  # digits of whole numbers in base 64
 
 
 def payload(data: Exploration) -> dict[str, Any]:
     """Lists, numbers and words; infinity is None."""
-    levels = sorted({*LEVELS, data.confidence_level})
+    levels = levels_offered(data)
+    groups = [groups_along(x) for x in data.test.positions]
     unit = _unit(data)
     steps = [_resolution(*(rows.positions[k] for rows in _kinds(data))) for k in range(len(data.axes))]
     return {
         "target": data.target_name,
         "levels": levels,
         "level": levels.index(data.confidence_level),
+        "promises": [_promise(promise(level, data)) for level in levels],
         "calibration": data.calibration,
+        "moves": [data.score.outwards, data.score.inwards],
+        "little_support": LITTLE_SUPPORT,
+        "code": CODE,
         "sentence": data.sentence,
         "tuned": data.is_tuned,
         "criterion": data.criterion,
@@ -43,7 +53,9 @@ def payload(data: Exploration) -> dict[str, Any]:
         "learning": _rows(data.learning, unit, steps),
         "calibration_rows": _rows(data.calibration_rows, unit, steps),
         "test": _rows(data.test, unit, steps),
-        "paths": [_path(path, data, unit) for path in data.paths],
+        "groups": [_groups(*each) for each in zip(groups, data.test.positions, steps, strict=True)],
+        "share_ranges": {n: share_ranges(n).round(SHARE_DIGITS).tolist() for n in _sizes(data, groups)},
+        "paths": [_path(path, data, unit, groups) for path in data.paths],
     }
 
 
@@ -72,20 +84,31 @@ def _rows(rows: Rows, unit: float, steps: list[float]) -> dict[str, Any]:
     }
 
 
-def _path(path: BandPath, data: Exploration, unit: float) -> dict[str, Any]:
+def _promise(found: Promise) -> dict[str, Any]:
+    chance = None if found.chance is None else [round(end, SHARE_DIGITS) for end in found.chance]
+    return {"end": round(found.end_level, 9), "rank": found.rank, "needed": found.needed, "chance": chance}
+
+
+def _groups(groups: list[IntArray], x: Array, step: float) -> dict[str, Any]:
+    """Where the groups of test rows lie along an axis, and how many rows they have."""
+    return {"x": _rounded(np.array([x[rows].mean() for rows in groups]), step), "n": [len(rows) for rows in groups]}
+
+
+def _sizes(data: Exploration, groups: list[list[IntArray]]) -> list[int]:
+    return sorted({len(data.test), *(len(rows) for axis in groups for rows in axis)})
+
+
+def _path(path: BandPath, data: Exploration, unit: float, groups: list[list[IntArray]]) -> dict[str, Any]:
     return {
         "name": path.name,
         "chosen": path.chosen,
-        "steps": [_step(step, data, unit) for step in path.steps],
+        "steps": [_step(step, data, unit) | _results(step, data, groups) for step in path.steps],
         "test_support": _rounded(path.test_support, 1e-3),
         "curve_support": [_rounded(support, 1e-3) for support in path.curve_support],
     }
 
 
 def _step(step: Step, data: Exploration, unit: float) -> dict[str, Any]:
-    scores = [step.lower_scores, step.upper_scores]
-    if data.calibration == "symmetric":
-        scores = [np.maximum(*scores)]
     position = {number: k for k, number in enumerate(data.learning.numbers.tolist())}
     return {
         "penalty": None if math.isinf(step.symmetry_penalty) else step.symmetry_penalty,
@@ -96,10 +119,46 @@ def _step(step: Step, data: Exploration, unit: float) -> dict[str, Any]:
         "squares": step.squares,
         "active": [[position[k] for k in rows.tolist()] for rows in (step.active_lower, step.active_upper)],
         "difference": _significant(step.difference),
-        "scores": [_rounded(np.sort(side), unit) for side in scores],
-        "test": [_rounded(side, unit) for side in step.test],
-        "curves": [[_rounded(side, unit) for side in curve] for curve in step.curves],
+        "test": _bands(step.test, data, unit),
+        "curves": [_bands(curve, data, unit) for curve in step.curves],
     }
+
+
+def _bands(pair: tuple[Array, Array], data: Exploration, unit: float) -> dict[str, Any]:
+    """How far the band reaches below and above the prediction, and the units in which calibration moves its ends."""
+    band = data.score.band(np.zeros(len(pair[0])), *pair)
+    units = [float(each) if each.ndim == 0 else _rounded(each, unit) for each in band.units]
+    return {"reach": [_rounded(-band.lower, unit), _rounded(band.upper, unit)], "units": units}
+
+
+def _results(step: Step, data: Exploration, groups: list[list[IntArray]]) -> dict[str, Any]:
+    """What calibration gives at every level: a list over the levels of each number."""
+    found = calibrated(step, data, levels_offered(data), groups)
+    sides = found.quantiles.T[:1] if data.calibration == "symmetric" else found.quantiles.T
+    counts = {name: getattr(found, name).tolist() for name in ("both", "lower", "upper", "empty")}
+    means = {
+        name: [_significant(value, MEAN_DIGITS) for value in getattr(found, name).tolist()]
+        for name in ("width", "error", "below", "above")
+    }
+    return {
+        "q": [[_significant(value, MEAN_DIGITS) for value in side.tolist()] for side in sides],
+        **counts,
+        **means,
+        "inside_from": _coded(found.inside_from[: data.n_test_drawn]),
+        "groups": [
+            [[_coded(len(rows) - end) for end in counts] for counts, rows in zip(along, members, strict=True)]
+            for along, members in zip(found.groups, groups, strict=True)
+        ],
+    }
+
+
+def _coded(values: IntArray) -> str:
+    """Whole numbers >= 0 as one text, with as many characters for each as the largest needs."""
+    base, most, size = len(CODE), int(values.max(initial=0)), 1
+    while base**size <= most:
+        size += 1
+    places = base ** np.arange(size)[::-1]
+    return "".join(CODE[digit] for digit in (values[:, None] // places % base).ravel().tolist())
 
 
 def _rounded(values: Array, unit: float) -> list[float]:
@@ -108,6 +167,9 @@ def _rounded(values: Array, unit: float) -> list[float]:
     return [int(value) if value.is_integer() else value for value in rounded]  # "12", not "12.0"
 
 
-def _significant(value: float) -> float | None:
-    """The number with five digits; None for infinity, which JSON does not know."""
-    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+def _significant(value: float, digits: int = DIGITS) -> float | int | None:
+    """The number with a few digits; None for infinity, which JSON does not know."""
+    if not math.isfinite(value):
+        return None
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() and abs(short) < 10**digits else short

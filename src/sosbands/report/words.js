@@ -54,30 +54,31 @@ function widthValue(v) {
 }
 
 function widthWords(v) {
-  if (!isFinite(v.widths[v.stepNumber].mean)) return "Infinite intervals cover everything.";
-  const center = v.data.test.center;
-  const below = meanOf(v.testEnds.map(([lower], i) => center[i] - lower)).mean;
-  const above = meanOf(v.testEnds.map(([, upper], i) => upper - center[i])).mean;
+  const { mean, below, above } = v.widths[v.stepNumber];
+  if (!isFinite(mean)) return "Infinite intervals cover everything.";
   return `Test rows: ${number(below, 3)} below and ${number(above, 3)} above the prediction; `
     + `\u00b1 is the 95\u00a0% sampling error.${emptyWords(v)} The curve: mean width at each penalty.`;
 }
 
 // Calibration may narrow a band by more than its width.
 function emptyWords(v) {
-  const count = v.testEnds.filter(([lower, upper]) => lower === upper).length;
-  return count ? ` ${count} of ${v.testEnds.length} intervals are empty: their midpoint stands for them.` : "";
+  const count = v.widths[v.stepNumber].empty;
+  return count ? ` ${count} of ${v.data.counts[3]} intervals are empty: their midpoint stands for them.` : "";
 }
 
 function quantileWords(v) {
-  const m = v.step.scores[0].length, one = v.step.scores.length === 1;
-  const side = one ? v.level : 1 - (1 - v.level) * 0.5, k = conformalRank(m, side);
+  const m = v.data.counts[2], { rank: k, needed } = v.promise;
   if (k > m) {
-    return `${levelWords(v.level)} needs at least ${rowsNeeded(side)} calibration rows and there are ${m}: `
+    return `${levelWords(v.level)} needs at least ${needed} calibration rows and there are ${m}: `
       + "the intervals are infinite.";
   }
-  const move = (q) => (q < 0 ? `${number(-q)} taken off` : `${number(q)} added to`);
-  if (one) return `Calibration: ${move(v.q[0])} both ends (score ${k} of ${m} in order).`;
-  return `Calibration: ${move(v.q[0])} the lower and ${move(v.q[1])} the upper end (scores ${k} of ${m} in order).`;
+  const [outwards, inwards] = v.data.moves;
+  const move = (q, ends) => (q < 0 ? inwards : outwards).replace("{q}", number(Math.abs(q))).replace("{ends}", ends);
+  if (v.data.calibration === "symmetric") {
+    return `Calibration: ${move(v.q[0], "both ends")} (score ${k} of ${m} in order).`;
+  }
+  const both = [move(v.q[0], "the lower"), move(v.q[1], "the upper end")].join(" and ");
+  return `Calibration: ${both} (scores ${k} of ${m} in order).`;
 }
 
 function captionWords(v) {

@@ -12,8 +12,9 @@ import numpy as np
 
 from sosbands._types import AnyArray, Array
 from sosbands.bands import PenaltyScale, learn_band_grid, penalty_scale
-from sosbands.conformal import conformal_quantile
+from sosbands.conformal import SCORES, conformal_quantile, interval, symmetric_scores
 from sosbands.exceptions import InfeasibleProblemError, LowRankWarning, NotCertifiedWarning, ZeroResidualsWarning
+from sosbands.metrics import interval_score
 from sosbands.stats import distance_correlation, hsic
 
 SCORE_LEVELS = (0.7, 0.8, 0.9)  # one level alone is too noisy to choose by; the numbers are in docs/tuning.md
@@ -22,18 +23,17 @@ SCORE_LEVELS = (0.7, 0.8, 0.9)  # one level alone is too noisy to choose by; the
 def interval_score_at(widths: Array, residuals: Array, level: float) -> float:
     """Interval score of the held-out bands, moved by their own conformal quantile.
 
-    With score ``S = R - W/2`` and its quantile q at the level the intervals have the half width ``h = (W/2 + q)_+``
-    (where the ends would cross, the midpoint stands for the interval) and are missed by ``(R - h)_+``::
-
-        mean(2 h + 2/(1 - level) (R - h)_+)
+    The residuals ``R`` are distances from the middle of their band, which reaches ``W/2`` to either side of it; the
+    conformal score makes intervals of these bands, as it does in deployment.
     """
-    S = residuals - widths / 2
+    half = widths / 2
+    band = SCORES["added"].band(np.zeros_like(half), half, half)
+    S = symmetric_scores(band, residuals)
     q = conformal_quantile(S, level)
     if not np.isfinite(q):
         q = float(S.max())  # a handful of points: the widest finite band stands in
-    half = np.maximum(widths / 2 + q, 0.0)
-    missed = np.maximum(residuals - half, 0.0)
-    return float(np.mean(2 * half + 2 / (1 - level) * missed))
+    ends, _ = interval(band, q, q)
+    return interval_score(residuals, ends[:, 0], ends[:, 1], level)
 
 
 def minus_log_interval_score(widths: Array, residuals: Array) -> float:

@@ -1,0 +1,153 @@
+"""A band in units of its own: how far an observation lies outside it, and the interval that a distance makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sosbands._types import Array, BoolArray
+
+ROUNDING = 3 * np.finfo(np.float64).eps  # relative; above what a difference, a quotient and two products lose
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Both ends before calibration, and the unit in which calibration moves each.
+
+    Parameters
+    ----------
+    lower, upper : arrays of shape (n,)
+        Ends of the uncalibrated intervals; a lower end may lie above its upper end.
+    lower_unit, upper_unit : arrays of shape (n,) or floats
+        Units of the scores, at least 0: 1 to add the same quantile everywhere, a standard deviation for normalised
+        scores. The upper unit is by default that of the lower end.
+    support : array of shape (n,), optional
+        How much the learning data say about each row, where the model knows.
+    """
+
+    lower: Array
+    upper: Array
+    lower_unit: Array | float = 1.0
+    upper_unit: Array | float | None = None
+    support: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.upper_unit is None:
+            object.__setattr__(self, "upper_unit", self.lower_unit)
+        for name in ("lower", "upper", "lower_unit", "upper_unit"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        lower, upper, units = self.lower, self.upper, self.units
+        shapes = {unit.shape for unit in units}
+        if lower.ndim != 1 or lower.shape != upper.shape or not shapes <= {(), lower.shape}:
+            raise ValueError(
+                f"band with ends of shapes {lower.shape} and {upper.shape}, units {units[0].shape} and "
+                f"{units[1].shape}: expected two vectors of one length, and units of that length or numbers"
+            )
+        named = {"lower": lower, "upper": upper, "lower_unit": units[0], "upper_unit": units[1]}
+        for name, values in named.items():
+            if not np.isfinite(values).all():
+                raise ValueError(f"band.{name} has {np.sum(~np.isfinite(values))} entries that are not finite")
+            if name.endswith("unit") and (values < 0).any():
+                raise ValueError(f"band.{name} has the entry {values.min()}: expected numbers >= 0")
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    @property
+    def units(self) -> tuple[Array, Array]:
+        """Unit of the lower and of the upper end, as arrays of shape (n,) or ()."""
+        return np.asarray(self.lower_unit), np.asarray(self.upper_unit)
+
+
+def lower_scores(band: Band, y: Array) -> Array:
+    """Distance of each observation below the lower end, ``(lower - y)/lower_unit``; negative inside.
+
+    Where the unit is 0: infinite below the end, 0 at it, minus infinity above it.
+    """
+    return _in_units(band.lower - y, band.units[0])
+
+
+def upper_scores(band: Band, y: Array) -> Array:
+    """Distance of each observation above the upper end, ``(y - upper)/upper_unit``; as `lower_scores`."""
+    return _in_units(y - band.upper, band.units[1])
+
+
+def symmetric_scores(band: Band, y: Array) -> Array:
+    """Distance outside the band on the worse side, the larger of `lower_scores` and `upper_scores`."""
+    return np.maximum(lower_scores(band, y), upper_scores(band, y))
+
+
+def interval(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Array, BoolArray]:
+    """All observations whose lower score is at most `q_lo` and upper score at most `q_up`.
+
+    ``[lower - q_lo lower_unit, upper + q_up upper_unit]``. Negative quantiles may make the ends cross: the set is empty
+    then, and its midpoint is returned twice (one point contains the empty set, so that coverage is kept).
+
+    Parameters
+    ----------
+    band : Band
+        With n rows.
+    q_lo, q_up : floats or arrays of shape (n,)
+        Quantiles of the lower and of the upper scores, possibly infinite.
+
+    Returns
+    -------
+    ends : array of shape (n, 2)
+    crossed : bool array of shape (n,)
+        The rows whose interval is empty.
+
+    Notes
+    -----
+    Where a unit is 0 a finite quantile moves nothing and an infinite one makes the end infinite. For a negative
+    quantile the scores then describe the open interval; its closure is returned. With ``q_lo == q_up`` the intervals
+    are nested in the quantile, with equal units the empty ones included.
+
+    ``lower - (lower - y)`` need not be y in floating point, so an observation whose score equals the quantile, as ties
+    do, could be lost. Each end is therefore moved outwards by ``3 eps |q unit|``, more than the score and its inverse
+    lose by rounding: every observation with scores up to the quantiles is inside, and no other farther out than that
+    and one rounding of the end.
+    """
+    lower_unit, upper_unit = band.units
+    with np.errstate(over="ignore"):
+        lower = band.lower - _outwards(_stretch(q_lo, lower_unit))
+        upper = band.upper + _outwards(_stretch(q_up, upper_unit))
+    crossed = (lower > upper) | (lower == np.inf) | (upper == -np.inf)
+    middle, centred = _middle(band, q_lo, q_up)
+    # rounding must not push an end of a barely open interval past its midpoint
+    lower = np.where(centred, np.minimum(lower, middle), lower)
+    upper = np.where(centred, np.maximum(upper, middle), upper)
+    ends = np.stack([np.where(crossed, middle, lower), np.where(crossed, middle, upper)], axis=1)
+    return ends, crossed
+
+
+def _middle(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Array, BoolArray]:
+    """Midpoints of the moved ends, and where they are finite; elsewhere those of the band."""
+    middle = band.lower / 2 + band.upper / 2
+    lower_unit, upper_unit = band.units
+    with np.errstate(invalid="ignore", over="ignore"):
+        difference = np.where(np.equal(q_lo, q_up), 0.0, np.subtract(q_up, q_lo))  # also for two infinities
+        apart = _stretch(q_up, upper_unit) / 2 - _stretch(q_lo, lower_unit) / 2
+    # equal units: one product of the difference, so that equal quantiles leave the midpoint where it is
+    shift = np.where(lower_unit == upper_unit, _stretch(difference / 2, lower_unit), apart)
+    moves = np.isfinite(difference) & np.isfinite(shift)
+    finite = np.broadcast_to(moves, middle.shape)
+    return middle + np.where(finite, shift, 0.0), finite
+
+
+def _outwards(distance: Array) -> Array:
+    """A little more than the distance; increasing in it, which keeps intervals nested to the last digit."""
+    return distance * np.where(distance > 0, 1 + ROUNDING, 1 - ROUNDING)
+
+
+def _stretch(q: Array | float, unit: Array) -> Array:
+    """``q unit``, where 0 times a finite or a negative number is 0, and 0 times infinity infinity."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        product = np.multiply(q, unit)
+    return np.where(unit == 0, np.where(np.equal(q, np.inf), np.inf, 0.0), product)
+
+
+def _in_units(distance: Array, unit: Array) -> Array:
+    """``distance / unit``, where the unit is 0 the limit: 0 or an infinity with the sign of the distance."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(distance == 0, 0.0, distance / unit)

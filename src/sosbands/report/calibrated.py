@@ -1,0 +1,147 @@
+"""Every number that the page shows, for each step and each level offered, by the package's own calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from sosbands._types import Array, BoolArray, IntArray
+from sosbands.conformal import Calibration, conformal_rank, interval, points_needed, side_levels
+from sosbands.conformal.arguments import read_kind
+from sosbands.metrics import mean_width
+from sosbands.plotting.metrics import coverage_range
+from sosbands.report.data import Exploration, Step
+
+LEVELS = tuple(k / 100 for k in range(50, 100))
+MOST_GROUPS, GROUP_ROWS = 6, 15  # of test rows along an axis
+NORMAL = float(ndtri(0.975))  # 95 % sampling errors
+
+
+@dataclass(frozen=True, eq=False)
+class Promise:
+    """What a level promises, whatever the step: the same for both ends.
+
+    Attributes
+    ----------
+    level, end_level : float
+        Of the intervals, and of each end if both miss half of the rest.
+    rank, needed : int
+        Place of the quantile among the sorted calibration scores, and how many of these the level takes.
+    chance : pair of float, or None
+        Where the share of test rows below the quantile lies 95 % of the time; None if the quantile is infinite.
+    """
+
+    level: float
+    end_level: float
+    rank: int
+    needed: int
+    chance: tuple[float, float] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """The intervals of the test rows at one step, for L levels.
+
+    Attributes
+    ----------
+    quantiles : ndarray of shape (L, 2)
+        Below and above.
+    both, lower, upper : ndarray of int of shape (L,)
+        Test rows inside, above their lower end and below their upper one.
+    width, error, below, above : ndarray of shape (L,)
+        Mean width with the half width of its 95 % interval, mean distances of the ends from the prediction.
+    empty : ndarray of int of shape (L,)
+        Intervals that are a single point.
+    inside_from : ndarray of int of shape (n_test,)
+        From which level on each row is inside, L if at none. Intervals that are not empty are nested in the level.
+    groups : tuple of ndarray of int of shape (n_groups, 2, L)
+        For each axis and group of rows: those above their lower end, and those below their upper one.
+    """
+
+    quantiles: Array
+    both: IntArray
+    lower: IntArray
+    upper: IntArray
+    width: Array
+    error: Array
+    below: Array
+    above: Array
+    empty: IntArray
+    inside_from: IntArray
+    groups: tuple[IntArray, ...]
+
+
+def levels_offered(data: Exploration) -> list[float]:
+    """50 to 99 %, and the level asked for."""
+    return sorted({*LEVELS, data.confidence_level})
+
+
+def promise(level: float, data: Exploration) -> Promise:
+    """Rank, rows needed and range of the coverage at one level."""
+    side, _ = side_levels(level, read_kind(data.calibration))
+    rank = conformal_rank(data.n_calibration, side)
+    (low,), (high,) = coverage_range(np.array([side]), len(data.test), data.n_calibration)
+    chance = (float(low), float(high)) if rank <= data.n_calibration else None
+    return Promise(level, side_levels(level, "asymmetric")[0], rank, int(points_needed(side)), chance)
+
+
+def calibrated(step: Step, data: Exploration, levels: Sequence[float], groups: list[list[IntArray]]) -> Calibrated:
+    """Calibrate the bands of a step at each level and count its test rows, also in the groups along each axis."""
+    calibration, kind = Calibration(step.lower_scores, step.upper_scores), read_kind(data.calibration)
+    q = np.concatenate([calibration.quantiles(level, kind) for level in levels])
+    y, center = data.test.y, data.test.prediction
+    band = data.score.band(center, *step.test)
+    ends = np.stack([interval(band, *each)[0] for each in q])
+    lower, upper = ends[:, :, 0], ends[:, :, 1]
+    over, under = lower <= y, y <= upper
+    return Calibrated(
+        quantiles=q,
+        both=(over & under).sum(axis=1),
+        lower=over.sum(axis=1),
+        upper=under.sum(axis=1),
+        width=np.array([mean_width(*each.T) for each in ends]),
+        error=np.array([_error_of_mean(each) for each in upper - lower]),
+        below=(center - lower).mean(axis=1),
+        above=(upper - center).mean(axis=1),
+        empty=(lower == upper).sum(axis=1),
+        inside_from=_first_of_run(over & under),
+        groups=tuple(_counts(over, under, rows) for rows in groups),
+    )
+
+
+def groups_along(x: Array) -> list[IntArray]:
+    """Groups of rows along x, at most 6 with about equally many of them, at least 15; equal places stay together."""
+    order, n = np.argsort(x, kind="stable"), len(x)
+    count = max(1, min(MOST_GROUPS, n // GROUP_ROWS))
+    ordered = x[order]
+    edges = [int(np.floor(k * n / count + 0.5)) for k in range(1, count)]
+    edges = [int(np.searchsorted(ordered, ordered[edge - 1], side="right")) for edge in edges]
+    return [group for group in np.split(order, edges) if len(group)]
+
+
+def share_ranges(n: int) -> Array:
+    """Wilson's 95 % interval of ``hits / n`` for hits = 0, ..., n, shape (n + 1, 2)."""
+    p, z2 = np.arange(n + 1) / n, NORMAL**2
+    middle = p + z2 / (2 * n)
+    half = NORMAL * np.sqrt(p * (1 - p) / n + z2 / (4 * n**2))
+    return np.clip(np.stack([middle - half, middle + half], axis=1) / (1 + z2 / n), 0.0, 1.0)
+
+
+def _error_of_mean(values: Array) -> float:
+    """Half width of the 95 % interval of the mean; 0 if that is infinite."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return 0.0
+    return NORMAL * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
+
+
+def _first_of_run(flags: BoolArray) -> IntArray:
+    """From which row on each column is True to the end; the number of rows if it ends with False."""
+    missed = ~flags[::-1]
+    return np.where(missed.any(axis=0), len(flags) - np.argmax(missed, axis=0), 0)
+
+
+def _counts(over: BoolArray, under: BoolArray, groups: list[IntArray]) -> IntArray:
+    return np.array([[flags[:, rows].sum(axis=1) for flags in (over, under)] for rows in groups])

@@ -1,0 +1,173 @@
+"""The numbers of the page, computed in Python: those that the estimator and the metrics give for the same rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom, binomtest
+from sklearn.linear_model import LinearRegression
+
+from sosbands import SoSBandRegressor
+from sosbands.conformal import Band, conformal_rank, points_needed
+from sosbands.metrics import evaluate_intervals
+from sosbands.report import explore
+from sosbands.report.calibrated import calibrated, groups_along, levels_offered, promise, share_ranges
+from sosbands.report.payload import CODE, payload
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning"),
+    pytest.mark.filterwarnings("ignore::sosbands.exceptions.CrossedIntervalsWarning"),
+    pytest.mark.filterwarnings("ignore::sosbands.exceptions.TooFewCalibrationPointsWarning"),
+]
+
+
+def quick(**settings):
+    """Rough bands, some of which calibration narrows by more than their width."""
+    return SoSBandRegressor(LinearRegression(), lengthscale=0.2, symmetry_penalty=0.0, **settings)
+
+
+def line_data(n=180, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 1))
+    return X, np.sin(2 * X[:, 0]) + (1.1 + X[:, 0]) * rng.exponential(size=n)
+
+
+@pytest.fixture(scope="module", params=["symmetric", "asymmetric"])
+def explored(request):
+    X, y = line_data()
+    data = explore(X, y, estimator=quick(calibration=request.param))
+    rows = np.setdiff1d(np.arange(len(y)), data.test.numbers)
+    model = quick(calibration=request.param, random_state=0).fit(X[rows], y[rows])
+    return data, model, X[data.test.numbers]
+
+
+def results(data):
+    groups = [groups_along(x) for x in data.test.positions]
+    path = data.paths[0]
+    return calibrated(path.steps[path.chosen], data, levels_offered(data), groups), groups
+
+
+def test_every_number_is_that_of_the_estimator_at_every_level(explored):
+    data, model, X_test = explored
+    found, groups = results(data)
+    y, center, n = data.test.y, data.test.prediction, len(data.test)
+    empty = 0
+    for k, level in enumerate(levels_offered(data)):
+        lower, upper = model.predict_interval(X_test, level).T
+        row = evaluate_intervals(y, lower, upper, confidence_level=level)
+        assert found.quantiles[k] == pytest.approx(np.broadcast_to(model.quantile(level), 2), rel=1e-9)
+        counts = [found.both[k], found.lower[k], found.upper[k]]
+        assert counts == pytest.approx([n * row[key] for key in ("coverage", "coverage_lower", "coverage_upper")])
+        assert found.width[k] == pytest.approx(row["mean_width"], rel=1e-9)
+        assert found.empty[k] == row["n_empty"]
+        assert found.below[k] == pytest.approx(np.mean(center - lower), rel=1e-9)
+        assert found.above[k] == pytest.approx(np.mean(upper - center), rel=1e-9)
+        inside = (lower <= y) & (y <= upper)
+        np.testing.assert_array_equal(k >= found.inside_from, inside)
+        for axis, rows_of_groups in enumerate(groups):
+            for g, rows in enumerate(rows_of_groups):
+                assert found.groups[axis][g, 0, k] == np.sum(y[rows] >= lower[rows])
+                assert found.groups[axis][g, 1, k] == np.sum(y[rows] <= upper[rows])
+        empty += row["n_empty"]
+    assert empty > 0  # crossed ends are among the cases
+    assert np.isinf(found.width[-1])  # and infinite intervals
+    assert found.error[-1] == 0
+
+
+def test_the_error_of_the_mean_width(explored):
+    data, model, X_test = explored
+    found, _ = results(data)
+    lower, upper = model.predict_interval(X_test, 0.8).T
+    expected = 1.959964 * np.std(upper - lower, ddof=1) / np.sqrt(len(lower))
+    assert found.error[levels_offered(data).index(0.8)] == pytest.approx(expected, rel=1e-6)
+
+
+def test_what_the_levels_promise(explored):
+    data, model, _ = explored
+    n, m = len(data.test), model.n_calibration_
+    for level in (0.5, 0.55, 0.8, 0.9):
+        side = level if data.calibration == "symmetric" else (1 + level) / 2
+        found = promise(level, data)
+        k = conformal_rank(m, side)
+        assert (found.rank, found.needed) == (k, points_needed(side))
+        assert found.chance == pytest.approx(betabinom(n, k, m + 1 - k).ppf([0.025, 0.975]) / n)
+        assert found.end_level == pytest.approx((1 + level) / 2)
+    assert promise(0.99, data).chance is None
+    assert promise(0.99, data).rank > m
+
+
+@pytest.mark.parametrize("n", [1, 10, 30])
+def test_sampling_errors_of_shares(n):
+    expected = [binomtest(hits, n).proportion_ci(method="wilson") for hits in range(n + 1)]
+    np.testing.assert_allclose(share_ranges(n), [(each.low, each.high) for each in expected], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("x", "sizes"),
+    [
+        (np.arange(40.0), [20, 20]),
+        (np.arange(29.0), [29]),
+        (np.arange(200.0), [33, 34, 33, 33, 34, 33]),
+        (np.where(np.arange(40) < 25, 0.0, np.arange(40)), [25, 15]),
+        (np.zeros(100), [100]),
+        (np.repeat([0.0, 1.0], [10, 90]), [100]),
+        (np.repeat([0.0, 1.0], [20, 80]), [20, 80]),
+    ],
+)
+def test_groups_hold_equal_places_together(x, sizes):
+    order = np.random.default_rng(0).permutation(len(x))
+    groups = groups_along(x[order])
+    assert [len(rows) for rows in groups] == sizes
+    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(len(x)))
+    ends = [(x[order][rows].min(), x[order][rows].max()) for rows in groups]
+    assert all(a[1] < b[0] for a, b in zip(ends[:-1], ends[1:], strict=True))
+
+
+def test_what_is_stored_is_what_was_computed(explored):
+    data, _, _ = explored
+    found, groups = results(data)
+    stored = payload(data)
+    step = stored["paths"][0]["steps"][data.paths[0].chosen]
+    infinite = [value is None for value in step["q"][-1]]
+    np.testing.assert_array_equal(infinite, np.isinf(found.quantiles[:, 1]))
+    assert len(step["q"]) == (1 if data.calibration == "symmetric" else 2)
+    finite = np.flatnonzero(~np.array(infinite))
+    for name in ("width", "below", "above", "error"):
+        np.testing.assert_allclose(np.array(step[name])[finite].astype(float), getattr(found, name)[finite], rtol=1e-6)
+    for name in ("both", "lower", "upper", "empty"):
+        np.testing.assert_array_equal(step[name], getattr(found, name))
+    assert [CODE.index(digit) for digit in step["inside_from"]] == found.inside_from.tolist()
+    for axis, place in enumerate(stored["groups"]):
+        assert place["n"] == [len(rows) for rows in groups[axis]]
+        means = [data.test.positions[axis][rows].mean() for rows in groups[axis]]
+        assert place["x"] == pytest.approx(means, abs=1e-4)
+        for g, texts in enumerate(step["groups"][axis]):
+            missed = [[CODE.index(digit) for digit in text] for text in texts]
+            np.testing.assert_array_equal(missed, len(groups[axis][g]) - found.groups[axis][g])
+    assert {len(data.test), *stored["groups"][0]["n"]} <= set(stored["share_ranges"])
+    np.testing.assert_allclose(stored["share_ranges"][len(data.test)], share_ranges(len(data.test)), atol=1e-5)
+    assert stored["little_support"] == 0.5
+
+
+class ScaledScore:
+    """A score with a unit for each end."""
+
+    name, outwards, inwards = "scaled", "{q} times the reach of {ends}", "{q} times the reach of {ends}"
+
+    def band(self, center, below, above, support=None):
+        return Band(center, center, below, above, support)
+
+
+def test_another_score_needs_no_other_code(explored):
+    data, score = replace(explored[0], score=ScaledScore()), ScaledScore()
+    step = data.paths[0].steps[0]
+    step = replace(step, lower_scores=np.arange(1.0, 69), upper_scores=np.arange(1.0, 69))
+    found = calibrated(step, data, [0.5], [])
+    (q, _), (below, above) = found.quantiles[0], step.test
+    assert found.below[0] == pytest.approx(np.mean(q * below))
+    assert found.above[0] == pytest.approx(np.mean(found.quantiles[0, 1] * above))
+    stored = payload(data)
+    bands = stored["paths"][0]["steps"][0]["test"]
+    assert bands["reach"] == [[0] * len(below), [0] * len(above)]
+    np.testing.assert_allclose(bands["units"], [below, above], atol=1e-4)
+    assert stored["moves"] == [score.outwards, score.inwards]
