@@ -161,7 +161,7 @@ def test_calibration_by_other_rows(name):
 def test_blocks_of_rows_do_not_change_the_numbers(name, monkeypatch):
     model = fast(name).fit(X, Y)
     ends, center = model.predict_interval(X_NEW), model.predict(X_NEW)
-    monkeypatch.setattr("sosbands.regressors.rows.BLOCK_ROWS", 7)
+    monkeypatch.setattr("sosbands.point_models.residuals.BLOCK_ROWS", 7)
     np.testing.assert_allclose(model.predict_interval(X_NEW), ends, rtol=1e-9)
     np.testing.assert_allclose(model.predict(X_NEW), center, rtol=1e-9)
 

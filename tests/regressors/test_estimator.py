@@ -763,7 +763,7 @@ def test_boosting_takes_the_frame_as_it_is():
 def test_blocks_of_data_frames(frame, monkeypatch):
     model = fast(preprocessor=StandardScaler()).fit(frame(X), Y)
     ends = model.predict_interval(frame(X_NEW))
-    monkeypatch.setattr("sosbands.regressors.rows.BLOCK_ROWS", 7)
+    monkeypatch.setattr("sosbands.point_models.residuals.BLOCK_ROWS", 7)
     np.testing.assert_allclose(model.predict_interval(frame(X_NEW)), ends, rtol=1e-12)
 
 

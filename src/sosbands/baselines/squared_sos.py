@@ -16,10 +16,10 @@ from sosbands.baselines.base import Baseline, check, is_number
 from sosbands.baselines.squared_tuning import tune_lengthscale
 from sosbands.conformal import Band
 from sosbands.exceptions import OffDataWarning
-from sosbands.point_models import chosen_rule, point_model
+from sosbands.point_models import one_per_row, row_folds
 from sosbands.regressors.base import SplitRegressor
 from sosbands.regressors.parameters import check_kernel, check_penalties, check_preprocessor, check_rank
-from sosbands.regressors.rows import Rows, dense_points, learning_residuals, make_preprocessor, one_per_row
+from sosbands.regressors.rows import Rows, dense_points, make_preprocessor
 
 SUPPORT_WARNING = 0.5
 
@@ -159,15 +159,10 @@ class SquaredSoS(Baseline):
         points = self._numbers(rows)
         check_kernel(self.kernel, self.lengthscale, points.shape[1])
         X = points if self.model_sees_points_ else rows.for_model
-        model = point_model(self.estimator, len(y), self.random_state)
-        rule = chosen_rule(self.residuals, model)  # complains before anything slow
-        self.estimator_ = model.fit(X, y)
-        self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
-        folds = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng.randint(2**31 - 1)) if len(y) > 1 else None
-        self.residual_rule_ = rule if folds else "in-sample"
-        r = learning_residuals(self.estimator_, X, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
+        seed = int(rng.randint(2**31 - 1))  # the same folds for the residuals and for the lengthscale
+        r = self._fit_point_model(X, y, seed)
         self.unit_ = (float(np.sqrt(np.mean(np.square(r)))) or 1.0) if self.normalize else 1.0
-        self._learn_function(points, r / self.unit_, folds, rng)
+        self._learn_function(points, r / self.unit_, row_folds(len(y), self.cv, seed), rng)
 
     def _learn_function(self, points: Array, r: Array, folds: KFold | None, rng: np.random.RandomState) -> None:
         """The lengthscale, and f above the squares of r."""

@@ -170,7 +170,26 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         # Row i of C^-1 is [C^-1]_ii (1, -c_i' C_(-i)^-1), with c_i the covariances of row i with the others and C_(-i)
         # that of these, so that (C^-1 z)_i = [C^-1]_ii (z_i - c_i' C_(-i)^-1 z_(-i)).
-        return np.asarray(self.y_scale_ * self.dual_coef_ / np.diag(_inverse_from_cholesky(self.cholesky_)))
+        return np.asarray(self.y_scale_ * self.dual_coef_ / self._precisions())
+
+    def leave_one_out_std(self) -> Array:
+        """Standard deviation that this process, conditioned on all the others, gives to every observation.
+
+        It includes the noise, as that of `predict`, and is in the unit of y; what is left out and what stays is told in
+        `leave_one_out_residuals`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            ``y_scale_ / sqrt([C^-1]_ii)``, in the order of the rows given to `fit`.
+        """
+        check_is_fitted(self)
+        # 1/[C^-1]_ii is the Schur complement C_ii - c_i' C_(-i)^-1 c_i: the variance of z_i given the others.
+        return np.asarray(self.y_scale_ / np.sqrt(self._precisions()))
+
+    def _precisions(self) -> Array:
+        """``[C^-1]_ii`` of the learning rows, in standardised units."""
+        return np.diag(_inverse_from_cholesky(self.cholesky_))
 
     def _predict_block(self, U: Array, return_std: bool) -> tuple[Array, Array]:
         variance, noise = self.variance_ / self.y_scale_**2, self.noise_variance_ / self.y_scale_**2

@@ -15,6 +15,7 @@ from sosbands.conformal import Band, Calibration, IntervalMixin
 from sosbands.conformal.arguments import read_groups
 from sosbands.conformal.calibration import shown
 from sosbands.exceptions import LearningRowsWarning, TooFewCalibrationPointsWarning
+from sosbands.point_models import learn_residuals, point_model
 from sosbands.regressors.rows import (
     Rows,
     dense_points,
@@ -39,7 +40,11 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     """
 
     calibration_size: Any
+    cv: Any
+    estimator: Any
+    n_jobs: Any
     random_state: Any
+    residuals: Any
     verbose: Any
     learning_rows_: IntArray
     calibration_rows_: IntArray
@@ -68,6 +73,24 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     def _numbers(self, rows: Rows) -> Array:
         """The rows as a table of numbers."""
         return dense_points(None, rows.for_kernel)
+
+    def _fit_point_model(self, X: Any, y: Array, random_state: int | np.random.RandomState) -> Array:
+        """Residuals of the learning rows, for a subclass with `estimator`, `residuals`, `cv` and `n_jobs`.
+
+        Sets `estimator_` and `residual_rule_`.
+        """
+        found = learn_residuals(
+            point_model(self.estimator, len(y), self.random_state),
+            X,
+            y,
+            residuals=self.residuals,
+            cv=self.cv,
+            random_state=random_state,
+            n_jobs=self.n_jobs,
+        )
+        self.estimator_, self.residual_rule_ = found.model, found.rule
+        self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
+        return found.residual
 
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Learn, and calibrate on the rows held back.

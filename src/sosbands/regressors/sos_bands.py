@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands._types import Array
@@ -14,17 +13,10 @@ from sosbands.bands import learn_bands, penalty_scale
 from sosbands.bands.sos import deployed_pair, evaluate_pair
 from sosbands.conformal import Band
 from sosbands.exceptions import OffDataWarning
-from sosbands.point_models import chosen_rule, point_model
+from sosbands.point_models import one_per_row
 from sosbands.regressors.base import LEARNT, SplitRegressor
 from sosbands.regressors.parameters import check_kernel, check_parameters, lengthscale_in_use
-from sosbands.regressors.rows import (
-    Rows,
-    dense_points,
-    learning_residuals,
-    make_preprocessor,
-    one_per_row,
-    without_outliers,
-)
+from sosbands.regressors.rows import Rows, dense_points, make_preprocessor, without_outliers
 from sosbands.regressors.summary import describe
 from sosbands.tuning import Rules, TuningReport, tune
 
@@ -207,14 +199,7 @@ class SoSBandRegressor(SplitRegressor):
         points = dense_points(self.preprocessor_, rows.for_kernel)
         check_kernel(self.kernel, self.lengthscale, points.shape[1])
         X = points if self.model_sees_points_ else rows.for_model
-        model = point_model(self.estimator, len(y), self.random_state)
-        rule = chosen_rule(self.residuals, model)  # complains before anything slow
-        self.estimator_ = model.fit(X, y)
-        self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
-        folds = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng) if len(y) > 1 else None
-        self.residual_rule_ = rule if folds else "in-sample"
-        r = learning_residuals(self.estimator_, X, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
-        self._learn_bands(points, r, rng)
+        self._learn_bands(points, self._fit_point_model(X, y, rng), rng)
         self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
 
     def _learn_bands(self, points: Array, r: Array, rng: np.random.RandomState) -> None:
