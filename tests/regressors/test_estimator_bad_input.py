@@ -105,6 +105,8 @@ PARAMETERS = [
     ("criterion", "aic", "one of.*hsic.*dcor"),
     ("symmetry_test", "t-test", "one of.*kruskal-wallis"),
     ("test_level", 5, r"a number in \(0, 1\)"),
+    ("rules", "hsic", "None or a sosbands.tuning.Rules"),
+    ("rules", {"criterion": "hsic"}, "None or a sosbands.tuning.Rules"),
     ("cv", 1, "an int >= 2"),
     ("cv", 5.0, "an int >= 2"),
     ("cv", None, "an int >= 2"),

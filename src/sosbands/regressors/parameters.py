@@ -12,7 +12,7 @@ from sosbands.bands.scaling import read_penalties
 from sosbands.kernels import StationaryKernel, resolve_kernel
 from sosbands.solvers import check_solver
 from sosbands.tuning.criterion import CRITERIA
-from sosbands.tuning.rules import SYMMETRY_TESTS
+from sosbands.tuning.rules import SYMMETRY_TESTS, Rules
 
 RESIDUALS = ("auto", "in-sample", "leave-one-out", "out-of-fold")
 
@@ -27,6 +27,7 @@ def check_parameters(model: Any) -> None:
     check_choice("criterion", model.criterion, tuple(CRITERIA))
     check_choice("symmetry_test", model.symmetry_test, SYMMETRY_TESTS)
     check_choice("symmetry_kind", model.symmetry_kind, ("training", "operator"))
+    check_rules(model)
     check("normalize", model.normalize, isinstance(model.normalize, (bool, np.bool_)), "True or False")
     check("cv", model.cv, is_count(model.cv) and model.cv >= 2, "an int >= 2")
     fraction = model.outlier_fraction
@@ -38,6 +39,16 @@ def check_parameters(model: Any) -> None:
     check_preprocessor(model.preprocessor)
     check_estimator(model.estimator)
     check_solver(model.solver)
+
+
+def check_rules(model: Any) -> None:
+    """Rules decide alone: what they say must not be said another time beside them."""
+    rules, plain = model.rules, Rules()
+    check("rules", rules, rules is None or isinstance(rules, Rules), "None or a sosbands.tuning.Rules")
+    for name, field in (("criterion", "criterion"), ("symmetry_test", "symmetry_test"), ("test_level", "level")):
+        value, default = getattr(model, name), getattr(plain, field)
+        expected = f"the default, {default!r}, beside rules={rules!r}, whose {field} decides"
+        check(name, value, rules is None or value == default, expected)
 
 
 def check_kernel(kernel: Any, lengthscale: Any, n_features: int) -> None:

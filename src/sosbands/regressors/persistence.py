@@ -38,6 +38,7 @@ TRUSTED = (
     "sosbands.bands.sos.SoSFunction",
     "sosbands.stats.independence.TestResult",
     "sosbands.tuning.report.TuningReport",
+    "sosbands.tuning.rules.Rules",
     *(
         _GP + name
         for name in (

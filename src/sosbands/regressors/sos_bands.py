@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,10 @@ class SoSBandRegressor(SplitRegressor):
         When asymmetric bands are an option at all; "kruskal-wallis" is the paper's, None always takes the best.
     test_level : float
         Of that test, and of the one that chooses between constant and varying width.
+    rules : Rules, optional
+        Everything by which tuning decides (`sosbands.tuning.Rules`), in place of the three above, which must then keep
+        their defaults. Its seed is not used, because `random_state` is that of the whole fit. The paper's rules are
+        ``Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive")``.
     cv : int
         Folds of the tuning and of the out-of-fold residuals.
     solver : {"auto", "newton", "subspace", "lbfgs"}
@@ -149,6 +154,7 @@ class SoSBandRegressor(SplitRegressor):
         criterion: str = "interval-score",
         symmetry_test: str | None = "auto",
         test_level: float = 0.05,
+        rules: Rules | None = None,
         cv: int = 5,
         solver: str = "auto",
         tol: float = 1e-4,
@@ -175,6 +181,7 @@ class SoSBandRegressor(SplitRegressor):
         self.criterion = criterion
         self.symmetry_test = symmetry_test
         self.test_level = test_level
+        self.rules = rules
         self.cv = cv
         self.solver = solver
         self.tol = tol
@@ -253,6 +260,8 @@ class SoSBandRegressor(SplitRegressor):
 
     def _rules(self, seed: int) -> Rules:
         """By which criterion and tests the tuner decides."""
+        if self.rules is not None:
+            return replace(self.rules, seed=seed)
         return Rules(
             criterion=self.criterion,
             symmetry_test=self.symmetry_test,
