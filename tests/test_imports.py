@@ -14,7 +14,7 @@ PACKAGE = Path(sosbands.__file__).parent
 STUDIES = Path(__file__).parents[1] / "studies"
 
 # The rooms of the house, from the ground up: each may import those before it, itself, and the foundation.
-FOUNDATION = ("_types", "_version", "exceptions")
+FOUNDATION = ("_arguments", "_types", "_version", "exceptions")
 ROOMS = (
     "kernels",
     "problems",

@@ -202,6 +202,9 @@ def test_a_tuned_model_is_saved_with_its_report(tmp_path):
     assert loaded.tuning_.sentence == model.tuning_.sentence
     assert loaded.tuning_.evaluations == model.tuning_.evaluations
     assert loaded.tuning_.independence == model.tuning_.independence
+    np.testing.assert_array_equal(loaded.tuning_.rows, np.arange(N // 2))
+    for ours, kept in zip(model.tuning_.folds, loaded.tuning_.folds, strict=True):
+        np.testing.assert_array_equal(kept, ours)
     assert np.array_equal(loaded.predict_interval(X), model.predict_interval(X))
     assert loaded.summary() == model.summary()
 

@@ -10,14 +10,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands._types import Array
-from sosbands.bands import learn_bands, penalty_scale
+from sosbands.bands import learn_bands
 from sosbands.bands.sos import deployed_pair, evaluate_pair
 from sosbands.conformal import Band
 from sosbands.exceptions import OffDataWarning
 from sosbands.point_models import one_per_row
+from sosbands.regressors.band_problem import BandProblem, band_problem
 from sosbands.regressors.base import LEARNT, SplitRegressor
 from sosbands.regressors.parameters import check_kernel, check_parameters, lengthscale_in_use
-from sosbands.regressors.rows import Rows, dense_points, make_preprocessor, without_outliers
+from sosbands.regressors.rows import Rows, dense_points, make_preprocessor
 from sosbands.regressors.summary import describe
 from sosbands.tuning import Rules, TuningReport, tune
 
@@ -205,49 +206,42 @@ class SoSBandRegressor(SplitRegressor):
         self.model_sees_points_ = self.estimator is None and not self.reads_numbers_
         points = dense_points(self.preprocessor_, rows.for_kernel)
         check_kernel(self.kernel, self.lengthscale, points.shape[1])
-        X = points if self.model_sees_points_ else rows.for_model
-        self._learn_bands(points, self._fit_point_model(X, y, rng), rng)
+        r = self._fit_point_model(points if self.model_sees_points_ else rows.for_model, y, rng)
+        self.residual_rms_ = float(np.sqrt(np.mean(np.square(r))))
+        self._learn_bands(band_problem(self, points, r), rng)
         self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
 
-    def _learn_bands(self, points: Array, r: Array, rng: np.random.RandomState) -> None:
+    def _learn_bands(self, problem: BandProblem, rng: np.random.RandomState) -> None:
         """Bands of the residuals, and what is worth knowing of them."""
-        keep = without_outliers(r, self.outlier_fraction)
-        points, r_kept = points[keep], r[keep]
-        options: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("kernel", "symmetry_kind", "width_penalty", "trace_penalty", "frobenius_penalty")
-        }
-        options["normalize"] = bool(self.normalize)
-        if self.normalize and r_kept.any():
-            options["normalize"] = penalty_scale(points, r_kept, self.kernel, self.rank, self.tol)
-        self.tuning_ = self._tune(points, r_kept, options, rng)
+        self.tuning_ = self._tune(problem, rng)
         choice = self if self.tuning_ is None else self.tuning_
         self.symmetry_penalty_ = choice.symmetry_penalty
-        lengthscale = "median" if isinstance(choice.lengthscale, str) else choice.lengthscale  # or the kernel's own
-        learning = {**options, "rank": self.rank, "solver": self.solver, "tol": self.tol}
         bands = learn_bands(
-            points, r_kept, lengthscale=lengthscale, symmetry_penalty=choice.symmetry_penalty, **learning
+            problem.points,
+            problem.r,
+            lengthscale="median" if isinstance(choice.lengthscale, str) else choice.lengthscale,  # or the kernel's own
+            symmetry_penalty=choice.symmetry_penalty,
+            rank=self.rank,
+            solver=self.solver,
+            tol=self.tol,
+            **problem.options,
         )
         self.lower_, self.upper_ = deployed_pair(bands.lower, bands.upper)
         self.lengthscale_ = lengthscale_in_use(self.lower_.features.kernel, self.upper_.features.kernel)
-        rows = self.learning_rows_[keep]
-        self.active_lower_, self.active_upper_ = rows[bands.active_lower], rows[bands.active_upper]
+        self.active_lower_, self.active_upper_ = problem.rows[bands.active_lower], problem.rows[bands.active_upper]
         self.mean_lower_, self.mean_upper_ = float(bands.values_lower.mean()), float(bands.values_upper.mean())
-        self.residual_rms_ = float(np.sqrt(np.mean(np.square(r))))
         self.certificate_ = bands.certificate
         self._say(f"bands {bands.status.value} with a relative gap of {bands.gap:.1e} in {bands.seconds:.2g} s")
 
-    def _tune(
-        self, points: Array, r: Array, options: dict[str, Any], rng: np.random.RandomState
-    ) -> TuningReport | None:
+    def _tune(self, problem: BandProblem, rng: np.random.RandomState) -> TuningReport | None:
         """What to take for whatever is "auto"; None if nothing is."""
         has_lengthscale = isinstance(self.kernel, str)
         open_lengthscale = has_lengthscale and isinstance(self.lengthscale, str) and self.lengthscale == "auto"
         if not open_lengthscale and not isinstance(self.symmetry_penalty, str):
             return None
         return tune(
-            points,
-            r,
+            problem.points,
+            problem.r,
             lengthscale=self.lengthscale,
             symmetry_penalty=self.symmetry_penalty,
             rules=self._rules(int(rng.randint(2**31))),
@@ -255,7 +249,7 @@ class SoSBandRegressor(SplitRegressor):
             n_jobs=self.n_jobs,
             random_state=rng,
             verbose=self.verbose,
-            **options,
+            **problem.options,
         )
 
     def _rules(self, seed: int) -> Rules:

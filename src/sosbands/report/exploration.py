@@ -81,7 +81,7 @@ def explore(
         calibration=model.calibration,
         sentence=_decision(model),
         is_tuned=isinstance(model.symmetry_penalty, str),
-        criterion=model.criterion,
+        criterion=model.criterion_asked,
         model_name=type(model.estimator_).__name__,
         n_given=len(table),
         n_learning=len(learning),
