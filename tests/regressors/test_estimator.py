@@ -778,3 +778,22 @@ def test_sparse_rows_and_sparse_features():
     assert model.predict_interval(words).shape == (N, 2)
     with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
         fast().fit(words, Y)
+
+
+@pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
+def test_prediction_and_intervals_ask_the_point_model_once(monkeypatch):
+    model = fast().fit(X, Y)
+    center, ends = model.predict(X_NEW), model.predict_interval(X_NEW, 0.8)
+    asked = []
+    predict = type(model.estimator_).predict
+    monkeypatch.setattr(
+        type(model.estimator_), "predict", lambda self, rows: asked.append(len(rows)) or predict(self, rows)
+    )
+    both = model._predict_with_interval(X_NEW, 0.8)
+    assert asked == [len(X_NEW)]
+    assert np.array_equal(both[0], center)
+    assert np.array_equal(both[1], ends)
+    with pytest.raises(ValueError, match="confidence_level=2: expected a number"):
+        model._predict_with_interval(X_NEW, 2)
+    with pytest.raises(NotCalibratedError, match="predict_interval"):
+        fast(calibration_size=None).fit(X, Y)._predict_with_interval(X_NEW)

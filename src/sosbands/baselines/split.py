@@ -82,9 +82,9 @@ class SplitCP(Baseline):
     def _center(self, rows: Rows) -> Array:
         return one_per_row(self.estimator_.predict(rows.for_model), len(rows))
 
-    def _block_band(self, rows: Rows) -> Band:
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         center = self._center(rows)
-        return Band(center, center)
+        return center, Band(center, center)
 
 
 class LocallyWeightedCP(SplitCP):
@@ -177,7 +177,7 @@ class LocallyWeightedCP(SplitCP):
             return forest
         return HistGradientBoostingRegressor(max_iter=50, min_samples_leaf=10, random_state=seed)
 
-    def _block_band(self, rows: Rows) -> Band:
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         center = self._center(rows)
         scale = one_per_row(self.scale_estimator_.predict(rows.for_model), len(rows))
-        return Band(center, center, scale=np.maximum(scale, self.smallest_scale_))
+        return center, Band(center, center, scale=np.maximum(scale, self.smallest_scale_))

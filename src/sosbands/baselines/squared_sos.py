@@ -202,10 +202,10 @@ class SquaredSoS(Baseline):
         X = self._numbers(rows) if self.model_sees_points_ else rows.for_model
         return one_per_row(self.estimator_.predict(X), len(rows))
 
-    def _block_band(self, rows: Rows) -> Band:
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         f, _, support = evaluate_pair(self.function_, self.function_, self._numbers(rows))
         center = self._center(rows)
-        return Band(center, center, scale=self.unit_ * np.sqrt(f), support=support)
+        return center, Band(center, center, scale=self.unit_ * np.sqrt(f), support=support)
 
     def _check_band(self, band: Band) -> None:
         """Warn of rows on which the learning data say nothing: there f tends to zero, and so does the width."""

@@ -275,16 +275,11 @@ class SoSBandRegressor(SplitRegressor):
         check_is_fitted(self, LEARNT)
         return describe(self)
 
-    def _band_of(self, rows: Rows) -> Band:
-        """Uncalibrated ends and support, in blocks of rows."""
-        parts = []
-        for block in rows.blocks():
-            points = dense_points(self.preprocessor_, block.for_kernel)
-            below, above, support = evaluate_pair(self.lower_, self.upper_, points)
-            center = self._center(block, points)
-            parts.append((center - below, center + above, support))
-        lower, upper, support = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return Band(lower, upper, support=support)
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
+        points = dense_points(self.preprocessor_, rows.for_kernel)
+        below, above, support = evaluate_pair(self.lower_, self.upper_, points)
+        center = self._center(rows, points)
+        return center, Band(center - below, center + above, support=support)
 
     def _center(self, rows: Rows, points: Array | None = None) -> Array:
         """Prediction of the point model, which sees the rows as given or what the preprocessor makes of them."""
