@@ -10,23 +10,13 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
+from sosbands._arguments import check, check_choice, is_count
 from sosbands._types import Array
 from sosbands.baselines.tables import finite_numbers, table_of_numbers
 from sosbands.conformal.arguments import read_kind, read_level
 from sosbands.regressors.base import SplitRegressor
-from sosbands.regressors.parameters import (
-    RESIDUALS,
-    check,
-    check_calibration_size,
-    check_choice,
-    check_estimator,
-    check_running,
-    is_count,
-    is_number,
-)
+from sosbands.regressors.parameters import RESIDUALS, check_calibration_size, check_estimator, check_running
 from sosbands.regressors.rows import Rows
-
-__all__ = ["Baseline", "check", "check_choice", "import_extra", "is_count", "is_number"]
 
 
 def _check_count(name: str, least: int = 1) -> Callable[[Any], None]:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from sosbands._arguments import check, is_number
 from sosbands._types import Array
-from sosbands.baselines.base import Baseline, check, import_extra, is_number
+from sosbands.baselines.base import Baseline, import_extra
 from sosbands.conformal import Band
 from sosbands.regressors.rows import Rows
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._arguments import check_choice
 from sosbands._types import Array
-from sosbands.baselines.base import check_choice, import_extra
+from sosbands.baselines.base import import_extra
 from sosbands.baselines.noisy_process import NoisyProcess, constant_process, process_from
 from sosbands.baselines.normal_band import NormalBaseline
 from sosbands.exceptions import SosbandsWarning

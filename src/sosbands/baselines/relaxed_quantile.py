@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
+from sosbands._arguments import check, is_count, is_number
 from sosbands._types import Array
-from sosbands.baselines.base import Baseline, check, is_count, is_number
+from sosbands.baselines.base import Baseline
 from sosbands.baselines.relaxed_loss import Axes, Target, minimise
 from sosbands.baselines.relaxed_tuning import (
     CENTER_RIDGES,

@@ -10,8 +10,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from sosbands._arguments import check, is_number
 from sosbands._types import Array
-from sosbands.baselines.base import Baseline, check, is_number
+from sosbands.baselines.base import Baseline
 from sosbands.baselines.tables import finite_numbers
 from sosbands.conformal import Band
 from sosbands.point_models import one_per_row, point_model

@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.model_selection import KFold
 
+from sosbands._arguments import check, is_fraction
 from sosbands._types import Array
 from sosbands.bands import learn_bands, penalty_scale
 from sosbands.bands.sos import evaluate_pair
-from sosbands.baselines.base import Baseline, check, is_number
+from sosbands.baselines.base import Baseline
 from sosbands.baselines.squared_tuning import tune_lengthscale
 from sosbands.conformal import Band
 from sosbands.exceptions import OffDataWarning
@@ -137,10 +138,10 @@ class SquaredSoS(Baseline):
         check_penalties(self)
         check_rank(self.rank)
         check_preprocessor(self.preprocessor)
-        check("tol", self.tol, is_number(self.tol) and 0 < self.tol < 1, "a number in (0, 1)")
+        check("tol", self.tol, is_fraction(self.tol), "a number in (0, 1)")
         check("normalize", self.normalize, isinstance(self.normalize, (bool, np.bool_)), "True or False")
         level = self.test_level
-        check("test_level", level, level is None or (is_number(level) and 0 < level < 1), "None or a number in (0, 1)")
+        check("test_level", level, level is None or is_fraction(level), "None or a number in (0, 1)")
         fine = not isinstance(self.lengthscale, dict)
         check("lengthscale", self.lengthscale, fine, "'auto', 'median', a number > 0 or one per feature")
 

@@ -6,7 +6,6 @@ of the marginal likelihood in all lengthscales costs one matrix product, which i
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,9 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sosbands._arguments import check, is_count
 from sosbands._types import Array
+from sosbands.kernels.stationary import matern52
 
 # Bounds in standardised units. Variance over noise is at most 1e9, so that Cholesky never fails.
 VARIANCE_BOUNDS = (1e-3, 1e3)
@@ -27,12 +28,6 @@ START_LENGTHSCALES = (0.1, 0.3, 1.0, 3.0)  # times sqrt(d)
 START_NOISES = (1e-3, 0.1, 0.5)
 START_ROWS = 500  # at most so many rows, evenly spaced, rank the starts
 BLOCK_ENTRIES = 4_000_000  # of the kernel matrix between new and learning rows
-
-
-def matern52(s: Array) -> Array:
-    """``(1 + t + t^2/3) exp(-t)`` with ``t = sqrt(5) s``."""
-    t: Array = np.sqrt(5.0) * s
-    return np.multiply(1.0 + t + t**2 / 3.0, np.exp(-t))
 
 
 def log_marginal_likelihood(theta: Array, Z: Array, z: Array) -> tuple[float, Array]:
@@ -117,8 +112,8 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Targets.
         """
         for name in ("n_starts", "max_iter"):
-            if not (isinstance(getattr(self, name), Integral) and getattr(self, name) >= 1):
-                raise ValueError(f"{name}={getattr(self, name)!r}: expected an integer >= 1")
+            value = getattr(self, name)
+            check(name, value, is_count(value) and value >= 1, "an integer >= 1")
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         X_mean, X_scale = _location_and_scale(rows)
         y_mean, y_scale = _location_and_scale(np.asarray(targets, dtype=float))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold
 
-from sosbands._arguments import is_count
+from sosbands._arguments import check, is_count
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.bands import PenaltyScale
 from sosbands.tuning.criterion import TuningData
@@ -26,8 +26,7 @@ def searched_rows(n: int, rng: np.random.RandomState) -> IntArray:
 
 def held_out_folds(n: int, cv: Any, rng: np.random.RandomState) -> tuple[IntArray, ...]:
     """Positions that each of `cv` shuffled folds of n rows holds out; one fold of all if there are too few."""
-    if not is_count(cv) or cv < 2:
-        raise ValueError(f"cv={cv!r}: expected an int >= 2")
+    check("cv", cv, is_count(cv) and cv >= 2, "an int >= 2")
     if n < MIN_ROWS:
         return (np.arange(n),)
     return tuple(held for _, held in KFold(min(cv, n), shuffle=True, random_state=rng).split(np.zeros(n)))
