@@ -31,35 +31,15 @@ PARAMETERS = ("symmetry_kind", "criterion", "symmetry_test", "residuals", "width
 SIDED = (OURS, PAPER, PAPER_CQR, "cqr-forest", "cqr-boosting", "rqr")  # whose two ends have a score each
 
 
-class PaperBandRegressor(SoSBandRegressor):
-    """The paper's method: in-sample residuals, HSIC, its independence test, and the Kruskal-Wallis rule.
-
-    Solved to a certificate; the effect of the paper's stopping rule is an experiment of its own.
-    """
-
-    def _rules(self, seed: int) -> Rules:
-        return Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive", seed=seed)
-
-
-class SideBandRegressor(PaperBandRegressor):
-    """The same with a lengthscale for each side, found by a local search from the best common one."""
-
-    def _rules(self, seed: int) -> Rules:
-        return replace(super()._rules(seed), mode="per-side")
-
-
-class FeatureBandRegressor(SoSBandRegressor):
-    """Bands with a lengthscale for each side and feature, found by a local search from the best common one."""
-
-    def _rules(self, seed: int) -> Rules:
-        return replace(super()._rules(seed), mode="per-side-and-feature")
-
-
-_BANDS = {
-    OURS: SoSBandRegressor,
-    PAPER: PaperBandRegressor,
-    PER_SIDE: SideBandRegressor,
-    PER_FEATURE: FeatureBandRegressor,
+# The paper's criterion, its independence test and the Kruskal-Wallis rule; solved to a certificate, as the effect of
+# the paper's stopping rule is an experiment of its own. Lengthscales of each side or feature are found by a local
+# search from the best common one.
+PAPER_RULES = Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive")
+RULES = {
+    OURS: None,
+    PAPER: PAPER_RULES,
+    PER_SIDE: replace(PAPER_RULES, mode="per-side"),
+    PER_FEATURE: Rules(mode="per-side-and-feature"),
 }
 
 
@@ -78,8 +58,8 @@ def interval_method(name: str, seed: int, **settings: Any) -> Any:
     settings = {"calibration_size": None, "random_state": seed} | settings
     if name in (PAPER, PER_SIDE, "squared-sos"):
         settings.setdefault("residuals", "in-sample")  # as in the papers
-    if name in _BANDS:
-        return _BANDS[name](**settings)
+    if name in RULES:
+        return SoSBandRegressor(rules=RULES[name], **settings)
     if name == PAPER_CQR:  # trees grown to single rows, as in the first CQR paper: its widths match the tables
         name, settings = "cqr-forest", {**settings, "min_samples_leaf": 1}
     known = METHODS[name]._get_param_names()

@@ -79,9 +79,9 @@ def test_coverage_of_the_split_inside_fit():
 class ForgetsItsLevel(HomoscedasticGP):
     """Makes its band anew from the level of the moment: calibrated with one band, it predicts with another."""
 
-    def _block_band(self, rows):
+    def _center_and_band(self, rows):
         self.band_level_ = self.confidence_level
-        return super()._block_band(rows)
+        return super()._center_and_band(rows)
 
 
 def test_a_band_that_is_not_the_calibrated_one_is_rejected():

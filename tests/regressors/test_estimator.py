@@ -764,7 +764,7 @@ def test_boosting_takes_the_frame_as_it_is():
 def test_blocks_of_data_frames(frame, monkeypatch):
     model = fast(preprocessor=StandardScaler()).fit(frame(X), Y)
     ends = model.predict_interval(frame(X_NEW))
-    monkeypatch.setattr("sosbands.regressors.rows.BLOCK_ROWS", 7)
+    monkeypatch.setattr("sosbands.point_models.residuals.BLOCK_ROWS", 7)
     np.testing.assert_allclose(model.predict_interval(frame(X_NEW)), ends, rtol=1e-12)
 
 
@@ -779,3 +779,22 @@ def test_sparse_rows_and_sparse_features():
     assert model.predict_interval(words).shape == (N, 2)
     with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
         fast().fit(words, Y)
+
+
+@pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
+def test_prediction_and_intervals_ask_the_point_model_once(monkeypatch):
+    model = fast().fit(X, Y)
+    center, ends = model.predict(X_NEW), model.predict_interval(X_NEW, 0.8)
+    asked = []
+    predict = type(model.estimator_).predict
+    monkeypatch.setattr(
+        type(model.estimator_), "predict", lambda self, rows: asked.append(len(rows)) or predict(self, rows)
+    )
+    both = model._predict_with_interval(X_NEW, 0.8)
+    assert asked == [len(X_NEW)]
+    assert np.array_equal(both[0], center)
+    assert np.array_equal(both[1], ends)
+    with pytest.raises(ValueError, match="confidence_level=2: expected a number"):
+        model._predict_with_interval(X_NEW, 2)
+    with pytest.raises(NotCalibratedError, match="predict_interval"):
+        fast(calibration_size=None).fit(X, Y)._predict_with_interval(X_NEW)

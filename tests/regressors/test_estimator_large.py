@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
-from sosbands.regressors import rows as row_blocks
+from sosbands.point_models import residuals as row_blocks
 
 ROWS, LEARNING = 200_000, 200
 BYTES_PER_ROW = 160  # the features as float64, both ends, the support and what the metrics of a block need

@@ -1,5 +1,7 @@
 """What "auto" means in SoSBandRegressor: the tuner's choice and report, also if one of the two is fixed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -117,6 +119,45 @@ def test_settings_reach_the_tuner(monkeypatch):
     assert isinstance(rules, Rules)
 
 
+PAPER = Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive", n_replicates=7)
+
+
+def test_rules_decide_everything_but_the_seed(monkeypatch):
+    seen = []
+
+    def spy(points, residuals, *, rules, **options):
+        seen.append(rules)
+        return tune(points, residuals, rules=rules, **options)
+
+    monkeypatch.setattr("sosbands.regressors.sos_bands.tune", spy)
+    model = fitted(SKEWED, rules=PAPER)
+    fitted(SKEWED, criterion="hsic", symmetry_test="kruskal-wallis")
+    assert replace(seen[0], seed=0) == PAPER
+    assert seen[0].seed == seen[1].seed != 0  # random_state has the say, with rules and without
+    assert model.tuning_.symmetry.name == "kruskal-wallis of 7 bootstrap replicates"
+    assert model.tuning_.criterion == "hsic"
+    assert model.rules is PAPER
+
+
+def test_rules_beside_what_they_decide_are_refused():
+    for name, value in (("criterion", "dcor"), ("symmetry_test", None), ("test_level", 0.1)):
+        field = "level" if name == "test_level" else name
+        expected = rf"{name}={value!r}: expected the default, .*, beside rules=Rules\(.*, whose {field} decides"
+        with pytest.raises(ValueError, match=expected):
+            fitted(SKEWED, rules=PAPER, **{name: value})
+    with pytest.raises(ValueError, match=r"rules='hsic': expected None or a sosbands\.tuning\.Rules"):
+        fitted(SKEWED, rules="hsic")
+
+
+def test_rules_are_cloned_and_saved(tmp_path):
+    model = SoSBandRegressor(LinearRegression(), cv=3, random_state=0, rules=PAPER).fit(X, SKEWED)
+    assert clone(model).get_params()["rules"] == PAPER
+    model.save(tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.rules == PAPER
+    assert np.array_equal(loaded.predict_interval(X), model.predict_interval(X))
+
+
 def test_the_papers_rule_is_a_setting():
     model = fitted(SKEWED, criterion="hsic", symmetry_test="kruskal-wallis")
     assert model.tuning_.symmetry.name == "kruskal-wallis of 30 bootstrap replicates"
@@ -161,6 +202,9 @@ def test_a_tuned_model_is_saved_with_its_report(tmp_path):
     assert loaded.tuning_.sentence == model.tuning_.sentence
     assert loaded.tuning_.evaluations == model.tuning_.evaluations
     assert loaded.tuning_.independence == model.tuning_.independence
+    np.testing.assert_array_equal(loaded.tuning_.rows, np.arange(N // 2))
+    for ours, kept in zip(model.tuning_.folds, loaded.tuning_.folds, strict=True):
+        np.testing.assert_array_equal(kept, ours)
     assert np.array_equal(loaded.predict_interval(X), model.predict_interval(X))
     assert loaded.summary() == model.summary()
 

@@ -4,6 +4,8 @@ import json
 import os
 import pickle
 import stat
+import subprocess
+import sys
 import warnings
 import zipfile
 
@@ -22,6 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, Stand
 
 import sosbands
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor, load
+from sosbands.baselines import SplitCP
 from sosbands.exceptions import ModelFileError, NotCalibratedError, SosbandsWarning, UntrustedTypesError
 from sosbands.regressors import persistence
 
@@ -178,6 +181,34 @@ def test_the_allow_list_holds_full_names_of_classes_and_no_functions():
         module, _, name = full.rpartition(".")
         assert full == "numpy.dtype" or module.startswith(("sosbands.", "sklearn.gaussian_process.kernels"))
         assert isinstance(getattr(__import__(module, fromlist=[name]), name), type)
+
+
+def test_regressors_of_the_package_are_known_without_a_list():
+    found = persistence.regressor_types(
+        [
+            "sosbands.regressors.sos_bands.SoSBandRegressor",
+            "sosbands.baselines.heteroscedastic_gp.HeteroscedasticGP",  # with the part that it declares
+            "sosbands.baselines.squared_sos.learn_bands",  # a function
+            "sosbands.baselines.squared_sos.ConstantKernel",  # another package's class
+            "sosbands.baselines.methods.SplitCP",  # not where it is defined
+            "sosbands.baselines.nowhere.SplitCP",
+            "sosbands.report.recorded.RecordedBands",  # in another room
+            "evil.baselines.SplitCP",
+        ]
+    )
+    assert found == {
+        "sosbands.regressors.sos_bands.SoSBandRegressor",
+        "sosbands.baselines.heteroscedastic_gp.HeteroscedasticGP",
+        "sosbands.baselines.noisy_process.NoisyProcess",
+    }
+    assert persistence.regressor_types(["sosbands.baselines.noisy_process.NoisyProcess"]) == set()
+
+
+def test_a_baseline_is_read_by_a_process_that_has_not_imported_it(path):
+    SplitCP(LinearRegression(), random_state=0).fit(X, Y).save(path)
+    code = f"import sosbands; print(type(sosbands.load({str(path)!r})).__name__)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "SplitCP"
 
 
 class Recorder:

@@ -17,6 +17,7 @@ from sosbands import SoSBandRegressor
 from sosbands.conformal import conformal_quantile
 from sosbands.report import explore, render, table, write_page
 from sosbands.report.payload import payload
+from sosbands.tuning import Rules
 
 HOSTILE = '</script><script>window.harmed = 1</script><img src=x onerror="window.harmed = 2">&amp;{{data}}'
 
@@ -137,6 +138,20 @@ class TestTheDecision:
         assert known
         for penalty, value in known.items():
             assert steps[penalty].criterion == pytest.approx(value, rel=3e-3)  # coarse solves, other warm starts
+
+    def test_the_criterion_of_rules_is_shown(self):
+        X, y = line_data(80, seed=3)
+        rules = Rules(criterion="dcor", symmetry_test=None)
+        data = explore(X, y, estimator=SoSBandRegressor(LinearRegression(), lengthscale=0.6, cv=3, rules=rules))
+        assert data.criterion == "dcor"
+        assert all(0 <= step.criterion <= 1 for step in data.paths[0].steps)
+
+    def test_the_criterion_of_what_was_given_is_the_same_each_time(self, explored):
+        data, X, y = explored
+        again = explore(X, y, estimator=quick())
+        values = [step.criterion for step in data.paths[0].steps]
+        assert values == [step.criterion for step in again.paths[0].steps]
+        assert max(values) - min(values) > 0.01
 
     def test_bands_of_constant_width_are_shown_with_others_for_comparison(self):
         X, y = line_data(60, seed=1, noise="constant")

@@ -107,7 +107,7 @@ def test_methods_learn_from_all_rows_and_say_what_they_chose():
     model, _ = draw.fit(PAPER)
     assert len(model.learning_rows_) == 40
     assert model.residual_rule_ == "in-sample"
-    rules = model._rules(0)
+    rules = model.rules
     assert (rules.criterion, rules.symmetry_test, rules.independence) == ("hsic", "kruskal-wallis", "naive")
     found = chosen(model)
     assert found["symmetry_penalty"] == model.symmetry_penalty_
@@ -123,10 +123,10 @@ def test_methods_learn_from_all_rows_and_say_what_they_chose():
 
 def test_variants_of_a_method_differ_in_what_they_are_named_for():
     paper, side, feature = (interval_method(name, 0) for name in (PAPER, PER_SIDE, PER_FEATURE))
-    assert replace(side._rules(3), mode="common") == paper._rules(3)
-    assert (paper._rules(3).mode, side._rules(3).mode) == ("common", "per-side")
+    assert replace(side.rules, mode="common") == paper.rules
+    assert (paper.rules.mode, side.rules.mode) == ("common", "per-side")
     assert (side.residuals, feature.residuals) == ("in-sample", "auto")
-    assert replace(feature._rules(3), mode="common") == interval_method(OURS, 0)._rules(3)
+    assert replace(feature.rules, mode="common") == interval_method(OURS, 0)._rules(0)
     axes = {"dataset": "MPG", "method": PAPER, "width_penalty": 100.0, "repetition": 0}
     assert interval_method(PAPER, 0, **settings_of(axes)).width_penalty == 100
     fixed = interval_method(PAPER, 0, **settings_of({**axes, "fixed_penalty": 50.0, "norm_penalties": 0.1}))

@@ -7,11 +7,12 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import KFold
 
 from sosbands import learn_bands
+from sosbands.bands import penalty_scale
 from sosbands.datasets import synthetic_case
 from sosbands.kernels import StationaryKernel, median_lengthscale
 from sosbands.metrics import interval_score
 from sosbands.stats import distance_correlation, hsic
-from sosbands.tuning import Rules, TuningReport, candidates, search, tune
+from sosbands.tuning import Rules, TuningReport, candidates, search, split, tune
 from sosbands.tuning.criterion import (
     CRITERIA,
     SEARCH_RANK,
@@ -477,13 +478,32 @@ def test_lengthscales_keep_held_out_points_supported():
 
 @pytest.mark.usefixtures("small_grid")
 def test_many_rows_are_searched_on_a_sample(monkeypatch):
-    monkeypatch.setattr(search, "SEARCH_ROWS", 40)
+    monkeypatch.setattr(split, "SEARCH_ROWS", 40)
     X, r = sample(90)
     report = tune(X, r, cv=2, random_state=0)
     assert report.n_rows == 40
     assert rows_of(report) == rows_of(tune(X, r, cv=2, random_state=0))
     K = RBF(0.5)(X)
-    assert tune(K, r, kernel="precomputed", normalize=False, cv=2, random_state=0).n_rows == 40
+    other = tune(K, r, kernel="precomputed", normalize=False, cv=2, random_state=0)
+    np.testing.assert_array_equal(other.rows, report.rows)
+    assert (len(np.unique(report.rows)), report.rows.max() < 90) == (40, True)
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_the_report_says_what_it_saw(monkeypatch):
+    """From its rows and folds alone, without any random number, the criterion of its candidates comes out again."""
+    monkeypatch.setattr(split, "SEARCH_ROWS", 40)
+    X, r = sample(90)
+    units = penalty_scale(X, r)
+    report = tune(X, r, cv=3, random_state=0, symmetry_penalty=0.0, lengthscale=0.5, normalize=units)
+    assert [len(fold) for fold in report.folds] == [14, 13, 13]
+    np.testing.assert_array_equal(np.sort(np.concatenate(report.folds)), np.arange(40))
+    options = {"kernel": "matern52", "symmetry_kind": "training", "normalize": units}
+    data = split.searched_data(X, r, report.rows, report.folds, options)
+    assert (data.options["normalize"].n, units.n) == (40, 90)
+    np.testing.assert_array_equal(data.r, r[report.rows])
+    again = pool(data, [0.5], [0.0], {k: fold_bands(data, k, [0.5], [0.0]) for k in range(3)})
+    assert [each.value(report.criterion) for each in again] == [row["criterion"] for row in report.evaluations]
 
 
 @pytest.mark.usefixtures("small_grid")
@@ -520,7 +540,7 @@ def test_a_penalty_means_the_same_on_a_sample_as_on_all_rows(monkeypatch):
         return fold_bands(data, fold, lengthscales, penalties)
 
     monkeypatch.setattr(search, "fold_bands", spy)
-    monkeypatch.setattr(search, "SEARCH_ROWS", 40)
+    monkeypatch.setattr(split, "SEARCH_ROWS", 40)
     options = {"rules": Rules(independence=None, complete=True), "cv": 2, "random_state": 0}
     tune(X, r, **options)
     tune(X, r, normalize=penalty_units(X, r, "matern52", True), **options)

@@ -1,4 +1,4 @@
-"""What the baselines have in common on top of `SplitRegressor`: checks, reading of any table, prediction in blocks."""
+"""What the baselines have in common on top of `SplitRegressor`: checks, and reading of any table."""
 
 from __future__ import annotations
 
@@ -10,24 +10,13 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
+from sosbands._arguments import check, check_choice, is_count
 from sosbands._types import Array
 from sosbands.baselines.tables import finite_numbers, table_of_numbers
-from sosbands.conformal import Band
 from sosbands.conformal.arguments import read_kind, read_level
 from sosbands.regressors.base import SplitRegressor
-from sosbands.regressors.parameters import (
-    RESIDUALS,
-    check,
-    check_calibration_size,
-    check_choice,
-    check_estimator,
-    check_running,
-    is_count,
-    is_number,
-)
+from sosbands.regressors.parameters import RESIDUALS, check_calibration_size, check_estimator, check_running
 from sosbands.regressors.rows import Rows
-
-__all__ = ["Baseline", "check", "check_choice", "import_extra", "is_count", "is_number"]
 
 
 def _check_count(name: str, least: int = 1) -> Callable[[Any], None]:
@@ -50,8 +39,8 @@ CHECKS: dict[str, Callable[[Any], object]] = {
 class Baseline(SplitRegressor):
     """Base of the baselines.
 
-    A subclass defines ``_learn_model(rows, y, rng)``, ``_block_band(rows)`` and ``_center(rows)``. It has the
-    constructor parameters `confidence_level`, `calibration`, `calibration_size`, `random_state` and `verbose`.
+    A subclass defines ``_learn_model(rows, y, rng)`` and ``_center_and_band(rows)``. It has the constructor parameters
+    `confidence_level`, `calibration`, `calibration_size`, `random_state` and `verbose`.
     """
 
     n_jobs: Any = None  # a constructor parameter of those that can use several processes
@@ -66,32 +55,11 @@ class Baseline(SplitRegressor):
         """Learn from these rows."""
         raise NotImplementedError
 
-    def _block_band(self, rows: Rows) -> Band:
-        """Uncalibrated band at a few thousand rows."""
-        raise NotImplementedError
-
     def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
         self._learn_model(rows, y, rng)
         points = finite_numbers(rows.for_kernel)
         self.learning_mean_ = None if points is None else points.mean(axis=0)
         self.learning_scale_ = None if points is None else points.std(axis=0)
-
-    def _band_of(self, rows: Rows) -> Band:
-        """Uncalibrated band, in blocks of rows: no kernel matrix or table of leaves of all rows at once."""
-        parts = [self._block_band(block) for block in rows.blocks()]
-        if len(parts) == 1:
-            return parts[0]
-        supports = [part.support for part in parts if part.support is not None]
-        lower_unit, upper_unit = (
-            np.concatenate([np.broadcast_to(part.units[k], len(part)) for part in parts]) for k in (0, 1)
-        )
-        return Band(
-            np.concatenate([part.lower for part in parts]),
-            np.concatenate([part.upper for part in parts]),
-            lower_unit,
-            upper_unit,
-            np.concatenate(supports) if supports else None,
-        )
 
     def _numbers(self, rows: Rows) -> Array:
         return table_of_numbers(rows.for_kernel)

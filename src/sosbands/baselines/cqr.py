@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from sosbands._arguments import check, is_number
 from sosbands._types import Array
-from sosbands.baselines.base import Baseline, check, import_extra, is_number
+from sosbands.baselines.base import Baseline, import_extra
 from sosbands.conformal import Band
 from sosbands.regressors.rows import Rows
 
@@ -43,12 +44,9 @@ class _QuantileBand(Baseline):
     def _quantiles_at(self, rows: Rows) -> Array:
         raise NotImplementedError
 
-    def _center(self, rows: Rows) -> Array:
-        return np.ascontiguousarray(self._quantiles_at(rows)[:, 1])
-
-    def _block_band(self, rows: Rows) -> Band:
-        lower, _, upper = self._quantiles_at(rows).T
-        return Band(lower, upper)
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
+        lower, center, upper = self._quantiles_at(rows).T
+        return np.ascontiguousarray(center), Band(lower, upper)
 
 
 class QuantileForestCQR(_QuantileBand):

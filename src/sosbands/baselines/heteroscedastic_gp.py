@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._arguments import check_choice
 from sosbands._types import Array
-from sosbands.baselines.base import check_choice, import_extra
-from sosbands.baselines.noisy_process import constant_process, process_from
+from sosbands.baselines.base import import_extra
+from sosbands.baselines.noisy_process import NoisyProcess, constant_process, process_from
 from sosbands.baselines.normal_band import NormalBaseline
 from sosbands.exceptions import SosbandsWarning
 from sosbands.regressors.rows import Rows
@@ -55,6 +56,8 @@ class HeteroscedasticGP(NormalBaseline):
     conformal_score_, band_level_ : str, float
         Score in use, and level of the additive band before calibration.
     """
+
+    _saved_parts = (NoisyProcess,)
 
     def __init__(
         self,

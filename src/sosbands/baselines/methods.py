@@ -1,4 +1,4 @@
-"""Baselines by their short names."""
+"""The baselines, each named here and nowhere else: what the package exports, and their short names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,20 @@ from sosbands.baselines.homoscedastic_gp import HomoscedasticGP
 from sosbands.baselines.relaxed_quantile import RelaxedQuantileCQR
 from sosbands.baselines.split import LocallyWeightedCP, SplitCP
 from sosbands.baselines.squared_sos import SquaredSoS
+
+__all__ = [
+    "COMMON",
+    "METHODS",
+    "GradientBoostingCQR",
+    "HeteroscedasticGP",
+    "HomoscedasticGP",
+    "LocallyWeightedCP",
+    "QuantileForestCQR",
+    "RelaxedQuantileCQR",
+    "SplitCP",
+    "SquaredSoS",
+    "make_method",
+]
 
 METHODS: dict[str, type[Baseline]] = {
     "cqr-forest": QuantileForestCQR,

@@ -52,5 +52,6 @@ class NormalBaseline(Baseline):
         self.band_level_ = float(self.confidence_level)
         self._learn_process(rows, y)
 
-    def _block_band(self, rows: Rows) -> Band:
-        return normal_band(*self._predict_normal(rows), self.conformal_score_, self.band_level_)
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
+        mean, deviation = self._predict_normal(rows)
+        return mean, normal_band(mean, deviation, self.conformal_score_, self.band_level_)

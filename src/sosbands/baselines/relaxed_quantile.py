@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
+from sosbands._arguments import check, is_count, is_number
 from sosbands._types import Array
-from sosbands.baselines.base import Baseline, check, is_count, is_number
+from sosbands.baselines.base import Baseline
 from sosbands.baselines.relaxed_loss import Axes, Target, minimise
 from sosbands.baselines.relaxed_tuning import (
     CENTER_RIDGES,
@@ -153,9 +154,6 @@ class RelaxedQuantileCQR(Baseline):
         center, squared = (self.coefficients_[0] + matrix @ self.coefficients_[1:]).T
         return self.target_mean_ + self.unit_ * center, self.unit_ * np.sqrt(np.maximum(squared, 0.0))
 
-    def _center(self, rows: Rows) -> Array:
-        return self._functions(rows)[0]
-
-    def _block_band(self, rows: Rows) -> Band:
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         center, half = self._functions(rows)
-        return Band(center - half, center + half)
+        return center, Band(center - half, center + half)

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from sosbands._arguments import check, is_number
 from sosbands._types import Array
-from sosbands.baselines.base import Baseline, check, is_number
+from sosbands.baselines.base import Baseline
 from sosbands.baselines.tables import finite_numbers
 from sosbands.conformal import Band
-from sosbands.point_models import chosen_rule, point_model
-from sosbands.regressors.rows import Rows, learning_residuals, one_per_row
+from sosbands.point_models import one_per_row, point_model
+from sosbands.regressors.rows import Rows
 
 
 class SplitCP(Baseline):
@@ -48,8 +48,6 @@ class SplitCP(Baseline):
     estimator_ : regressor
         The fitted point model.
     """
-
-    estimator: Any
 
     def __init__(
         self,
@@ -85,9 +83,9 @@ class SplitCP(Baseline):
     def _center(self, rows: Rows) -> Array:
         return one_per_row(self.estimator_.predict(rows.for_model), len(rows))
 
-    def _block_band(self, rows: Rows) -> Band:
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         center = self._center(rows)
-        return Band(center, center)
+        return center, Band(center, center)
 
 
 class LocallyWeightedCP(SplitCP):
@@ -164,12 +162,7 @@ class LocallyWeightedCP(SplitCP):
         check("scale_estimator", scale, fine, "None or a regressor with fit and predict")
 
     def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
-        rule = chosen_rule(self.residuals, point_model(self.estimator, len(y), self.random_state))
-        super()._learn_model(rows, y, rng)
-        folds = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng) if len(y) > 1 else None
-        self.residual_rule_ = rule if folds else "in-sample"
-        r = learning_residuals(self.estimator_, rows.for_model, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
-        sizes = np.abs(r)
+        sizes = np.abs(self._fit_point_model(rows.for_model, y, rng))
         self.smallest_scale_ = self.min_scale * float(sizes.mean()) or 1.0
         self.scale_estimator_ = self._scale_model(rows, rng).fit(rows.for_model, sizes)
         self._say(f"scale {type(self.scale_estimator_).__name__} fitted to {self.residual_rule_} residuals")
@@ -185,7 +178,7 @@ class LocallyWeightedCP(SplitCP):
             return forest
         return HistGradientBoostingRegressor(max_iter=50, min_samples_leaf=10, random_state=seed)
 
-    def _block_band(self, rows: Rows) -> Band:
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         center = self._center(rows)
         scale = one_per_row(self.scale_estimator_.predict(rows.for_model), len(rows))
-        return Band(center, center, np.maximum(scale, self.smallest_scale_))
+        return center, Band(center, center, np.maximum(scale, self.smallest_scale_))

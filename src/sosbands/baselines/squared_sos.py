@@ -9,17 +9,18 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.model_selection import KFold
 
+from sosbands._arguments import check, is_fraction
 from sosbands._types import Array
 from sosbands.bands import learn_bands, penalty_scale
 from sosbands.bands.sos import evaluate_pair
-from sosbands.baselines.base import Baseline, check, is_number
+from sosbands.baselines.base import Baseline
 from sosbands.baselines.squared_tuning import tune_lengthscale
 from sosbands.conformal import Band
 from sosbands.exceptions import LITTLE_SUPPORT, OffDataWarning
-from sosbands.point_models import chosen_rule, point_model
+from sosbands.point_models import one_per_row, row_folds
 from sosbands.regressors.base import SplitRegressor
 from sosbands.regressors.parameters import check_kernel, check_penalties, check_preprocessor, check_rank
-from sosbands.regressors.rows import Rows, dense_points, learning_residuals, make_preprocessor, one_per_row
+from sosbands.regressors.rows import Rows, dense_points, make_preprocessor
 
 
 class SquaredSoS(Baseline):
@@ -135,10 +136,10 @@ class SquaredSoS(Baseline):
         check_penalties(self)
         check_rank(self.rank)
         check_preprocessor(self.preprocessor)
-        check("tol", self.tol, is_number(self.tol) and 0 < self.tol < 1, "a number in (0, 1)")
+        check("tol", self.tol, is_fraction(self.tol), "a number in (0, 1)")
         check("normalize", self.normalize, isinstance(self.normalize, (bool, np.bool_)), "True or False")
         level = self.test_level
-        check("test_level", level, level is None or (is_number(level) and 0 < level < 1), "None or a number in (0, 1)")
+        check("test_level", level, level is None or is_fraction(level), "None or a number in (0, 1)")
         fine = not isinstance(self.lengthscale, dict)
         check("lengthscale", self.lengthscale, fine, "'auto', 'median', a number > 0 or one per feature")
 
@@ -157,15 +158,10 @@ class SquaredSoS(Baseline):
         points = self._numbers(rows)
         check_kernel(self.kernel, self.lengthscale, points.shape[1])
         X = points if self.model_sees_points_ else rows.for_model
-        model = point_model(self.estimator, len(y), self.random_state)
-        rule = chosen_rule(self.residuals, model)  # complains before anything slow
-        self.estimator_ = model.fit(X, y)
-        self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
-        folds = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng.randint(2**31 - 1)) if len(y) > 1 else None
-        self.residual_rule_ = rule if folds else "in-sample"
-        r = learning_residuals(self.estimator_, X, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
+        seed = int(rng.randint(2**31 - 1))  # the same folds for the residuals and for the lengthscale
+        r = self._fit_point_model(X, y, seed)
         self.unit_ = (float(np.sqrt(np.mean(np.square(r)))) or 1.0) if self.normalize else 1.0
-        self._learn_function(points, r / self.unit_, folds, rng)
+        self._learn_function(points, r / self.unit_, row_folds(len(y), self.cv, seed), rng)
 
     def _learn_function(self, points: Array, r: Array, folds: KFold | None, rng: np.random.RandomState) -> None:
         """The lengthscale, and f above the squares of r."""
@@ -205,10 +201,10 @@ class SquaredSoS(Baseline):
         X = self._numbers(rows) if self.model_sees_points_ else rows.for_model
         return one_per_row(self.estimator_.predict(X), len(rows))
 
-    def _block_band(self, rows: Rows) -> Band:
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         f, _, support = evaluate_pair(self.function_, self.function_, self._numbers(rows))
         center = self._center(rows)
-        return Band(center, center, self.unit_ * np.sqrt(f), support=support)
+        return center, Band(center, center, self.unit_ * np.sqrt(f), support=support)
 
     def _check_band(self, band: Band) -> None:
         """Warn of rows on which the learning data say nothing: there f tends to zero, and so does the width."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ from sklearn.model_selection import KFold
 
 from sosbands._types import Array, IntArray
 from sosbands.bands import learn_band_grid
-from sosbands.exceptions import LowRankWarning, NotCertifiedWarning, ZeroResidualsWarning
 from sosbands.kernels import learn_features, median_lengthscale, resolve_kernel
 from sosbands.stats import hsic, independence_test
+from sosbands.tuning.criterion import QUIET
 
 FACTORS = tuple(np.geomspace(0.1, 3.2, 11).tolist())  # of the median distance, half an octave apart
 # While searching, features and gap are coarse: the criterion is a noisy statistic of the bands.
@@ -72,8 +71,7 @@ def candidates(points: Array, kernel: str) -> Array:
     """
     lengthscales = median_lengthscale(points) * np.array(FACTORS)
     shares = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LowRankWarning)
+    with QUIET:
         for lengthscale in lengthscales.tolist():
             features = learn_features(points, resolve_kernel(kernel, lengthscale, points), _coarse_rank(len(points)))
             shares.append(float(np.square(features.V).sum(axis=0).min()))  # k(x, x) = 1
@@ -85,9 +83,7 @@ def held_out_widths(points: Array, r: Array, held: IntArray, lengthscales: Array
     """``sqrt(f)`` at one fold's points, learnt from the others, for every lengthscale: shape (lengthscales, held)."""
     others = np.setdiff1d(np.arange(len(r)), held)
     coarse = {**options, "rank": _coarse_rank(len(others)), "tol": SEARCH_TOL}
-    with warnings.catch_warnings():
-        for category in (NotCertifiedWarning, LowRankWarning, ZeroResidualsWarning):
-            warnings.simplefilter("ignore", category)  # coarse on purpose
+    with QUIET:
         # each solve starts from that of the neighbouring lengthscale
         grid = learn_band_grid(points[others], np.square(r[others]), lengthscales.tolist(), [np.inf], **coarse)
         return np.stack([np.sqrt(bands.upper(points[held])) for _, _, bands in grid])

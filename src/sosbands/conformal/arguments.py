@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sosbands._arguments import is_fraction, is_number
 from sosbands._types import AnyArray, Array
 from sosbands.exceptions import MultiOutputError
 
@@ -27,14 +28,14 @@ def read_level(confidence_level: Any) -> float:
     value = confidence_level
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    if not _is_number(value) or not 0 < value < 1:
+    if not is_fraction(value):
         raise ValueError(f"confidence_level={confidence_level!r}: expected a number in (0, 1)")
     return float(value)
 
 
 def read_levels(confidence_level: Any) -> tuple[list[float], bool]:
     """The confidence levels, and whether they came as a list."""
-    if _is_number(confidence_level) or np.ndim(_as_object(confidence_level)) == 0:
+    if is_number(confidence_level) or np.ndim(_as_object(confidence_level)) == 0:
         return [read_level(confidence_level)], False
     values = _as_object(confidence_level)
     if values.ndim != 1 or not len(values):
@@ -44,7 +45,7 @@ def read_levels(confidence_level: Any) -> tuple[list[float], bool]:
 
 def read_share(lower_share: Any, kind: Kind) -> float:
     """Part of the miscoverage given to the lower side, in [0, 1]."""
-    if not _is_number(lower_share) or not 0 <= lower_share <= 1:
+    if not is_number(lower_share) or not 0 <= lower_share <= 1:
         raise ValueError(f"lower_share={lower_share!r}: expected a number in [0, 1]")
     if kind == "symmetric" and lower_share != 0.5:
         raise ValueError(
@@ -116,10 +117,6 @@ def _read_vector(name: str, values: Any, n_rows: int) -> Array:
 def _check_shape(name: str, values: AnyArray, n_rows: int) -> None:
     if values.shape != (n_rows,):
         raise ValueError(f"{name} has shape {values.shape}: expected one entry per row of X, shape ({n_rows},)")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def _as_object(value: Any) -> AnyArray:

@@ -13,7 +13,8 @@ from sosbands._types import Array
 _FAR = 1e3  # here every profile is zero in double precision already; farther away its polynomial could overflow
 
 
-def _matern52(s: Array) -> Array:
+def matern52(s: Array) -> Array:
+    """``(1 + t + t^2/3) exp(-t)`` with ``t = sqrt(5) s``."""
     t: Array = np.sqrt(5.0) * s
     return np.multiply(1.0 + t + t**2 / 3.0, np.exp(-t))
 
@@ -32,7 +33,7 @@ def _gaussian(s: Array) -> Array:
 
 
 PROFILES: dict[str, Callable[[Array], Array]] = {
-    "matern52": _matern52,
+    "matern52": matern52,
     "matern32": _matern32,
     "matern12": _matern12,
     "gaussian": _gaussian,

@@ -6,7 +6,6 @@ of the marginal likelihood in all lengthscales costs one matrix product, which i
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,9 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sosbands._arguments import check, is_count
 from sosbands._types import Array
+from sosbands.kernels.stationary import matern52
 
 # Bounds in standardised units. Variance over noise is at most 1e9, so that Cholesky never fails.
 VARIANCE_BOUNDS = (1e-3, 1e3)
@@ -27,12 +28,6 @@ START_LENGTHSCALES = (0.1, 0.3, 1.0, 3.0)  # times sqrt(d)
 START_NOISES = (1e-3, 0.1, 0.5)
 START_ROWS = 500  # at most so many rows, evenly spaced, rank the starts
 BLOCK_ENTRIES = 4_000_000  # of the kernel matrix between new and learning rows
-
-
-def matern52(s: Array) -> Array:
-    """``(1 + t + t^2/3) exp(-t)`` with ``t = sqrt(5) s``."""
-    t: Array = np.sqrt(5.0) * s
-    return np.multiply(1.0 + t + t**2 / 3.0, np.exp(-t))
 
 
 def log_marginal_likelihood(theta: Array, Z: Array, z: Array) -> tuple[float, Array]:
@@ -117,8 +112,8 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Targets.
         """
         for name in ("n_starts", "max_iter"):
-            if not (isinstance(getattr(self, name), Integral) and getattr(self, name) >= 1):
-                raise ValueError(f"{name}={getattr(self, name)!r}: expected an integer >= 1")
+            value = getattr(self, name)
+            check(name, value, is_count(value) and value >= 1, "an integer >= 1")
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         X_mean, X_scale = _location_and_scale(rows)
         y_mean, y_scale = _location_and_scale(np.asarray(targets, dtype=float))
@@ -170,7 +165,26 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         # Row i of C^-1 is [C^-1]_ii (1, -c_i' C_(-i)^-1), with c_i the covariances of row i with the others and C_(-i)
         # that of these, so that (C^-1 z)_i = [C^-1]_ii (z_i - c_i' C_(-i)^-1 z_(-i)).
-        return np.asarray(self.y_scale_ * self.dual_coef_ / np.diag(_inverse_from_cholesky(self.cholesky_)))
+        return np.asarray(self.y_scale_ * self.dual_coef_ / self._precisions())
+
+    def leave_one_out_std(self) -> Array:
+        """Standard deviation that this process, conditioned on all the others, gives to every observation.
+
+        It includes the noise, as that of `predict`, and is in the unit of y; what is left out and what stays is told in
+        `leave_one_out_residuals`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            ``y_scale_ / sqrt([C^-1]_ii)``, in the order of the rows given to `fit`.
+        """
+        check_is_fitted(self)
+        # 1/[C^-1]_ii is the Schur complement C_ii - c_i' C_(-i)^-1 c_i: the variance of z_i given the others.
+        return np.asarray(self.y_scale_ / np.sqrt(self._precisions()))
+
+    def _precisions(self) -> Array:
+        """``[C^-1]_ii`` of the learning rows, in standardised units."""
+        return np.diag(_inverse_from_cholesky(self.cholesky_))
 
     def _predict_block(self, U: Array, return_std: bool) -> tuple[Array, Array]:
         variance, noise = self.variance_ / self.y_scale_**2, self.noise_variance_ / self.y_scale_**2

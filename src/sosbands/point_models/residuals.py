@@ -1,21 +1,170 @@
-"""Which residuals the bands are learnt from.
+"""From learning rows to a fitted point model and its residuals, by a rule that says which of them can be trusted.
 
 A band is learnt from residuals, so these must look like the errors on new data. A model that (nearly) interpolates its
 learning rows has residuals near zero there, and a band learnt from them would be far too narrow before calibration;
-`residual_rule` says which residuals of which models can be trusted.
+`residual_rule` says which residuals of which models can be trusted, `learn_residuals` makes them.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any, Literal, Self
 
+import numpy as np
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
+from sosbands._types import Array
 from sosbands.exceptions import LeaveOneOutError
 from sosbands.point_models.defaults import MAX_GAUSSIAN_PROCESS_ROWS, CallableRegressor
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.smoothing_spline import SmoothingSplineRegressor
+
+BLOCK_ROWS = 4096  # rows predicted at a time: a Gaussian process builds a kernel matrix of them
+
+
+@dataclass(frozen=True, eq=False)
+class LearntResiduals:
+    """A point model and how far it is off at its n learning rows.
+
+    Attributes
+    ----------
+    model : regressor
+        Fitted to all learning rows.
+    rule : {"in-sample", "leave-one-out", "out-of-fold"}
+        In use; in-sample if there is but one row.
+    prediction, residual : ndarray of shape (n,)
+        By that rule; they add up to the targets.
+    std : ndarray of shape (n,) or None
+        Standard deviation of a new observation at each row by the model that predicted it; None if it was not asked
+        for, or the model knows none.
+    """
+
+    model: Any
+    rule: str
+    prediction: Array
+    residual: Array
+    std: Array | None = None
+
+
+def learn_residuals(
+    model: Any,
+    X: Any,
+    y: Array,
+    *,
+    residuals: str = "auto",
+    cv: int = 5,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    with_std: bool = False,
+) -> LearntResiduals:
+    """Fit a point model, and predict its learning rows by the rule.
+
+    Parameters
+    ----------
+    model : regressor
+        Unfitted, as `point_model` gives it. It is fitted here.
+    X : array, data frame or list of n rows
+    y : ndarray of shape (n,)
+    residuals : {"auto", "in-sample", "leave-one-out", "out-of-fold"}
+        Its own predictions; those of the process conditioned on the other rows, with hyperparameters and the other
+        steps of a pipeline held fixed; or those of copies fitted to the other folds. "auto" is `residual_rule`.
+    cv, random_state
+        Number of folds, and their seed, of which only the last rule draws.
+    n_jobs : int, optional
+        Processes for the copies.
+    with_std : bool
+        Whether to give standard deviations too; without, none is computed.
+
+    Raises
+    ------
+    LeaveOneOutError
+        If leave-one-out residuals are asked for and the model cannot give them; before anything is fitted.
+    """
+    rule = chosen_rule(residuals, model)
+    model = model.fit(X, y)
+    folds = row_folds(len(y), cv, random_state)
+    with_std = with_std and (rule == "leave-one-out" or knows_std(model))
+    if folds is None or rule == "in-sample":
+        rule, (prediction, std) = "in-sample", _in_sample(model, X, with_std)
+    elif rule == "leave-one-out":
+        process = leave_one_out_process(model)
+        residual = process.leave_one_out_residuals()
+        return LearntResiduals(model, rule, y - residual, residual, process.leave_one_out_std() if with_std else None)
+    else:
+        prediction, std = _out_of_fold(model, X, y, folds, n_jobs, with_std)
+    return LearntResiduals(model, rule, prediction, np.asarray(y - prediction), std)
+
+
+def row_folds(n: int, cv: int, random_state: int | np.random.RandomState | None) -> KFold | None:
+    """Shuffled folds of n rows, at most as many as rows; None for one row, which leaves nothing to learn from."""
+    return KFold(min(cv, n), shuffle=True, random_state=random_state) if n > 1 else None
+
+
+def row_blocks(n: int) -> Iterator[slice]:
+    """The positions of n rows in order, a few thousand at a time."""
+    yield from (slice(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS))
+
+
+def one_per_row(predictions: Any, n: int) -> Array:
+    """Predictions of a point model as a vector of numbers."""
+    values = np.asarray(predictions, dtype=float)
+    if values.shape not in ((n,), (n, 1)):
+        raise ValueError(f"estimator: its predictions have shape {values.shape}, expected ({n},), one per row of X")
+    return values.reshape(n)
+
+
+def knows_std(model: Any) -> bool:
+    """Whether `predict` of a model (of the last step of a pipeline) takes `return_std`."""
+    if isinstance(model, Pipeline):
+        return knows_std(model.steps[-1][1])
+    if isinstance(model, FrozenEstimator):
+        return knows_std(model.estimator)
+    return "return_std" in signature(model.predict).parameters
+
+
+def _in_sample(model: Any, X: Any, with_std: bool) -> tuple[Array, Array | None]:
+    n = _num_samples(X)
+    blocks = [X if n <= BLOCK_ROWS else _safe_indexing(X, rows) for rows in row_blocks(n)]
+    if with_std:
+        mean, std = np.concatenate([_both(model, block) for block in blocks]).T
+        return mean, std
+    return np.concatenate([one_per_row(model.predict(block), _num_samples(block)) for block in blocks]), None
+
+
+def _out_of_fold(
+    model: Any, X: Any, y: Array, folds: KFold, n_jobs: int | None, with_std: bool
+) -> tuple[Array, Array | None]:
+    copies = _WithStd(model) if with_std else clone(model)
+    found = cross_val_predict(copies, X, y, cv=folds, n_jobs=n_jobs)
+    if with_std:
+        return found[:, 0], found[:, 1]
+    return one_per_row(found, len(y)), None
+
+
+class _WithStd(BaseEstimator):  # type: ignore[misc]
+    """A regressor whose predictions are two columns, so that cross-validation carries both."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> Self:
+        self.model_ = clone(self.model).fit(X, y)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        return _both(self.model_, X)
+
+
+def _both(model: Any, X: Any) -> Array:
+    """Prediction and standard deviation of each row, shape (n, 2)."""
+    return np.column_stack([one_per_row(part, _num_samples(X)) for part in model.predict(X, return_std=True)])
 
 
 def residual_rule(estimator: Any) -> Literal["in-sample", "leave-one-out", "out-of-fold"]:

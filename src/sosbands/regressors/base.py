@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -16,6 +17,7 @@ from sosbands.conformal import Band, Calibration, IntervalMixin
 from sosbands.conformal.arguments import read_groups
 from sosbands.conformal.calibration import shown
 from sosbands.exceptions import LearningRowsWarning, TooFewCalibrationPointsWarning
+from sosbands.point_models import learn_residuals, point_model
 from sosbands.regressors.rows import (
     Rows,
     dense_points,
@@ -34,13 +36,19 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     """Base of interval regressors that learn from one part of the rows and are calibrated on the other.
 
     A subclass has the constructor parameters `confidence_level`, `calibration`, `calibration_size`, `random_state` and
-    `verbose`, and the methods ``_check_parameters()``, ``_learn(rows, y, rng)``, ``_band_of(rows)`` and
-    ``_center(rows)``; further it may say that it takes rows that are no numbers (``_wants_numbers``), and how
-    (``_numbers``).
+    `verbose`, and the methods ``_check_parameters()``, ``_learn(rows, y, rng)`` and ``_center_and_band(rows)``; further
+    it may know a shorter way to the prediction alone (``_center(rows)``), and say that it takes rows that are no
+    numbers (``_wants_numbers``), and how (``_numbers``).
     """
 
+    _saved_parts: ClassVar[tuple[type, ...]] = ()  # further types of this package that a fitted model holds
+
     calibration_size: Any
+    cv: Any
+    estimator: Any
+    n_jobs: Any
     random_state: Any
+    residuals: Any
     verbose: Any
     learning_rows_: IntArray
     calibration_rows_: IntArray
@@ -54,13 +62,13 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         """Learn from these rows."""
         raise NotImplementedError
 
-    def _band_of(self, rows: Rows) -> Band:
-        """Uncalibrated ends at these rows."""
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
+        """Point prediction and uncalibrated band at a few thousand rows."""
         raise NotImplementedError
 
     def _center(self, rows: Rows) -> Array:
-        """Point prediction at these rows."""
-        raise NotImplementedError
+        """Point prediction at a few thousand rows."""
+        return self._center_and_band(rows)[0]
 
     def _wants_numbers(self) -> bool:
         """Whether X must be a table of numbers."""
@@ -69,6 +77,24 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     def _numbers(self, rows: Rows) -> Array:
         """The rows as a table of numbers."""
         return dense_points(None, rows.for_kernel)
+
+    def _fit_point_model(self, X: Any, y: Array, random_state: int | np.random.RandomState) -> Array:
+        """Residuals of the learning rows, for a subclass with `estimator`, `residuals`, `cv` and `n_jobs`.
+
+        Sets `estimator_` and `residual_rule_`.
+        """
+        found = learn_residuals(
+            point_model(self.estimator, len(y), self.random_state),
+            X,
+            y,
+            residuals=self.residuals,
+            cv=self.cv,
+            random_state=random_state,
+            n_jobs=self.n_jobs,
+        )
+        self.estimator_, self.residual_rule_ = found.model, found.rule
+        self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
+        return found.residual
 
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Learn, and calibrate on the rows held back.
@@ -108,7 +134,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         self.learning_hashes_ = np.sort(self._hashes(learning, targets))
         if len(self.calibration_rows_):
             held = self.calibration_rows_
-            band = self._band_of(rows.take(held))
+            _, band = self._in_blocks(rows.take(held))
             self.calibration_ = Calibration.of(band, y[held], None if labels is None else labels[held])
             self.n_learnt_calibration_rows_ = 0
             self._say(f"calibrated on {len(held)} rows")
@@ -141,7 +167,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
                 LearningRowsWarning,
                 stacklevel=2,
             )
-        self.calibration_ = Calibration.of(self._band_of(rows), target, groups, likelihood_ratio)
+        self.calibration_ = Calibration.of(self._in_blocks(rows)[1], target, groups, likelihood_ratio)
         self.n_learnt_calibration_rows_ = seen
         return self
 
@@ -150,6 +176,15 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         check_is_fitted(self, LEARNT)
         blocks = self._read(X, reset=False).blocks()
         return np.concatenate([self._center(block) for block in blocks])
+
+    def _predict_with_interval(self, X: Any, confidence_level: Any = None, **options: Any) -> tuple[Array, Array]:
+        """What `predict` and `predict_interval` give, with one prediction of the point model for both.
+
+        Parameters are those of `predict_interval`.
+        """
+        self._calibrated("predict_interval")
+        center, band = self._in_blocks(self._read(X, reset=False))
+        return center, self.predict_interval(band, confidence_level, **options)
 
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`sosbands.load` reads without running any code in it."""
@@ -174,8 +209,14 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         return rows
 
     def _band(self, X: Any) -> Band:
+        """Uncalibrated band at the rows of X; a band that is there already stays as it is."""
         check_is_fitted(self, LEARNT)
-        return self._band_of(self._read(X, reset=False))
+        return X if isinstance(X, Band) else self._in_blocks(self._read(X, reset=False))[1]
+
+    def _in_blocks(self, rows: Rows) -> tuple[Array, Band]:
+        """Prediction and band at any number of rows: no kernel matrix or table of leaves of all of them at once."""
+        centers, bands = zip(*(self._center_and_band(block) for block in rows.blocks()), strict=True)
+        return np.concatenate(centers), _joined(bands)
 
     def _calibrated(self, wanted: str) -> Calibration:
         check_is_fitted(self, LEARNT)
@@ -187,3 +228,20 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
 
     def _say(self, message: str) -> None:
         say(type(self).__name__, message, self.verbose)
+
+
+def _joined(bands: Sequence[Band]) -> Band:
+    """The band of consecutive blocks of rows."""
+    if len(bands) == 1:
+        return bands[0]
+    supports = [band.support for band in bands if band.support is not None]
+    lower_unit, upper_unit = (
+        np.concatenate([np.broadcast_to(band.units[k], len(band)) for band in bands]) for k in (0, 1)
+    )
+    return Band(
+        np.concatenate([band.lower for band in bands]),
+        np.concatenate([band.upper for band in bands]),
+        lower_unit,
+        upper_unit,
+        np.concatenate(supports) if supports else None,
+    )

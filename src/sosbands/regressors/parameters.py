@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sosbands._arguments import check, check_choice, is_count, is_fraction, is_number
 from sosbands.bands.penalties import read_cost, read_symmetry
+from sosbands.conformal.arguments import read_kind, read_level
 from sosbands.kernels import StationaryKernel, resolve_kernel
 from sosbands.solvers import check_solver
 from sosbands.tuning.criterion import CRITERIA
-from sosbands.tuning.rules import SYMMETRY_TESTS
+from sosbands.tuning.rules import SYMMETRY_TESTS, Rules
 
 RESIDUALS = ("auto", "in-sample", "leave-one-out", "out-of-fold")
 
 
 def check_parameters(model: Any) -> None:
     """Raise a ValueError that names the parameter, its value and what was expected."""
-    for name in ("confidence_level", "test_level", "tol"):
-        value = getattr(model, name)
-        check(name, value, is_number(value) and 0 < value < 1, "a number in (0, 1)")
-    check_choice("calibration", model.calibration, ("symmetric", "asymmetric"))
+    read_level(model.confidence_level)
+    read_kind(model.calibration)
+    for name in ("test_level", "tol"):
+        check(name, getattr(model, name), is_fraction(getattr(model, name)), "a number in (0, 1)")
     check_choice("residuals", model.residuals, RESIDUALS)
     check_choice("criterion", model.criterion, tuple(CRITERIA))
     check_choice("symmetry_test", model.symmetry_test, SYMMETRY_TESTS)
     check_choice("symmetry_kind", model.symmetry_kind, ("training", "operator"))
+    check_rules(model)
     check("normalize", model.normalize, isinstance(model.normalize, (bool, np.bool_)), "True or False")
     check("cv", model.cv, is_count(model.cv) and model.cv >= 2, "an int >= 2")
     fraction = model.outlier_fraction
@@ -38,6 +40,16 @@ def check_parameters(model: Any) -> None:
     check_preprocessor(model.preprocessor)
     check_estimator(model.estimator)
     check_solver(model.solver)
+
+
+def check_rules(model: Any) -> None:
+    """Rules decide alone: what they say must not be said another time beside them."""
+    rules, plain = model.rules, Rules()
+    check("rules", rules, rules is None or isinstance(rules, Rules), "None or a sosbands.tuning.Rules")
+    for name, field in (("criterion", "criterion"), ("symmetry_test", "symmetry_test"), ("test_level", "level")):
+        value, default = getattr(model, name), getattr(plain, field)
+        expected = f"the default, {default!r}, beside rules={rules!r}, whose {field} decides"
+        check(name, value, rules is None or value == default, expected)
 
 
 def check_kernel(kernel: Any, lengthscale: Any, n_features: int) -> None:
@@ -76,16 +88,14 @@ def check_penalties(model: Any) -> None:
 
 def check_calibration_size(size: Any) -> None:
     """How many rows are held back."""
-    is_fraction = is_number(size) and not is_count(size) and 0 < size < 1
-    fine = size is None or is_fraction or (is_count(size) and size >= 1)
+    fine = size is None or is_fraction(size) or (is_count(size) and size >= 1)
     check("calibration_size", size, fine, "a fraction in (0, 1), a number of rows >= 1, or None")
 
 
 def check_rank(rank: Any) -> None:
     """Number of features, or the trace that they leave out."""
     is_word = isinstance(rank, str) and rank in ("auto", "exact")
-    is_fraction = is_number(rank) and not is_count(rank) and 0 < rank < 1
-    fine = is_word or is_fraction or (is_count(rank) and rank >= 1)
+    fine = is_word or is_fraction(rank) or (is_count(rank) and rank >= 1)
     check("rank", rank, fine, "'auto', 'exact', an int >= 1 or a float in (0, 1)")
 
 
@@ -114,24 +124,3 @@ def check_estimator(value: Any) -> None:
     is_function = callable(value) and not hasattr(value, "fit")
     fine = value is None or (not isinstance(value, (str, type)) and (usable or is_function))
     check("estimator", value, fine, "None, a regressor with fit and predict, or a function of X")
-
-
-def is_number(value: Any) -> bool:
-    """A real number that is no bool."""
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-
-
-def is_count(value: Any) -> bool:
-    """An integer that is no bool."""
-    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-
-
-def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    """One of a few words."""
-    check(name, value, isinstance(value, (str, type(None))) and value in allowed, f"one of {list(allowed)}")
-
-
-def check(name: str, value: Any, fine: bool, expected: str) -> None:
-    """Raise the error that names the parameter unless it is fine."""
-    if not fine:
-        raise ValueError(f"{name}={value!r}: expected {expected}")

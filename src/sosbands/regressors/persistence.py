@@ -6,31 +6,25 @@ import json
 import os
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sosbands._files import check_place, written
 from sosbands._version import __version__
 from sosbands.exceptions import ModelFileError, UntrustedTypesError
+from sosbands.regressors.base import SplitRegressor
 
 FORMAT = 2  # 1 named types by where they stood before the rooms of 0.2
 HEADER = "sosbands.json"  # member of the archive that says what it is, readable without reading the model
 _GP = "sklearn.gaussian_process.kernels."
-# Types that files may hold besides those that skops knows to be harmless: ours and scikit-learn's kernels, by name.
+REGRESSORS = ("sosbands.regressors.", "sosbands.baselines.")  # where this package defines its interval regressors
+# Types that files may hold besides those that skops knows to be harmless and the interval regressors of this package:
+# what these consist of and scikit-learn's kernels, by name.
 TRUSTED = (
     "numpy.dtype",  # of scikit-learn's imputers
-    "sosbands.baselines.cqr.GradientBoostingCQR",
-    "sosbands.baselines.cqr.QuantileForestCQR",
-    "sosbands.baselines.heteroscedastic_gp.HeteroscedasticGP",
-    "sosbands.baselines.homoscedastic_gp.HomoscedasticGP",
-    "sosbands.baselines.noisy_process.NoisyProcess",
-    "sosbands.baselines.relaxed_quantile.RelaxedQuantileCQR",
-    "sosbands.baselines.split.LocallyWeightedCP",
-    "sosbands.baselines.split.SplitCP",
-    "sosbands.baselines.squared_sos.SquaredSoS",
     "sosbands.conformal.calibration.Calibration",
-    "sosbands.regressors.sos_bands.SoSBandRegressor",
     "sosbands.point_models.gaussian_process.GaussianProcess",
     "sosbands.kernels.features.KernelFeatures",
     "sosbands.kernels.stationary.StationaryKernel",
@@ -38,6 +32,7 @@ TRUSTED = (
     "sosbands.bands.sos.SoSFunction",
     "sosbands.stats.independence.TestResult",
     "sosbands.tuning.report.TuningReport",
+    "sosbands.tuning.rules.Rules",
     *(
         _GP + name
         for name in (
@@ -98,8 +93,10 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
         raise FileNotFoundError(f"{shown}: no such file")
     _check_header(file, shown)
     try:
-        untrusted = sorted(set(skops.io.get_untrusted_types(file=file)) - set(TRUSTED) - set(trusted))
-        model = None if untrusted else skops.io.load(file, trusted=[*TRUSTED, *trusted])
+        held = set(skops.io.get_untrusted_types(file=file)) - set(TRUSTED)
+        ours = regressor_types(held)
+        untrusted = sorted(held - ours - set(trusted))
+        model = None if untrusted else skops.io.load(file, trusted=[*TRUSTED, *sorted(ours), *trusted])
     except Exception as error:  # whatever a damaged or forged file makes skops raise
         raise ModelFileError(f"{shown}: the model in it cannot be read ({type(error).__name__}: {error})") from error
     if untrusted:
@@ -111,6 +108,24 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     if not hasattr(model, "predict_interval"):
         raise ModelFileError(f"{shown}: holds a {type(model).__name__}, expected a model that predicts intervals")
     return model
+
+
+def regressor_types(names: Iterable[str]) -> set[str]:
+    """Of these types, the interval regressors of this package, with the types that these declare as their parts."""
+    own = [cls for name in names if name.startswith(REGRESSORS) and (cls := _regressor(name)) is not None]
+    return {f"{each.__module__}.{each.__qualname__}" for cls in own for each in (cls, *cls._saved_parts)}
+
+
+def _regressor(name: str) -> type[SplitRegressor] | None:
+    """The interval regressor with this full name; None if there is none, or its module only knows it from another."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        found = getattr(import_module(module), attribute, None)
+    except ImportError:
+        return None
+    return (
+        found if isinstance(found, type) and issubclass(found, SplitRegressor) and found.__module__ == module else None
+    )
 
 
 def _write_header(file: Path) -> None:

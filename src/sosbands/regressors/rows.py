@@ -1,4 +1,4 @@
-"""What `SoSBandRegressor` does with rows before and after bands: split, residuals, preprocessing, blocks."""
+"""Rows of an interval regressor: how they are read, split, preprocessed and known again."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_y, _num_samples, column_or_1d
 
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.exceptions import MultiOutputError
-from sosbands.point_models import leave_one_out_process
+from sosbands.point_models import row_blocks
 
-BLOCK_ROWS = 4096  # rows predicted at a time: a Gaussian process builds a kernel matrix of them
 SEEN_ROWS = 2  # calibration rows that may equal learning rows without a warning, beyond what repeated rows explain
 LARGEST_TARGET = 1e150  # sums of squares must be finite
 
@@ -40,10 +38,8 @@ class Rows:
 
     def blocks(self) -> Iterator[Rows]:
         """The rows in order, a few thousand at a time."""
-        if len(self) <= BLOCK_ROWS:
-            yield self
-            return
-        yield from (self.take(slice(i, min(i + BLOCK_ROWS, len(self)))) for i in range(0, len(self), BLOCK_ROWS))
+        blocks = list(row_blocks(len(self)))
+        yield from ([self] if len(blocks) < 2 else (self.take(block) for block in blocks))
 
 
 def read_target(y: Any, n: int) -> Array:
@@ -103,28 +99,6 @@ def groups_without(labels: AnyArray, calibration_rows: IntArray) -> list[Any]:
     """Labels of the groups that have no calibration row."""
     found: list[Any] = np.setdiff1d(labels, labels[calibration_rows]).tolist()
     return found
-
-
-def one_per_row(predictions: Any, n: int) -> Array:
-    """Predictions of a point model as a vector of numbers."""
-    values = np.asarray(predictions, dtype=float)
-    if values.shape not in ((n,), (n, 1)):
-        raise ValueError(f"estimator: its predictions have shape {values.shape}, expected ({n},), one per row of X")
-    return values.reshape(n)
-
-
-def learning_residuals(model: Any, X: Any, y: Array, *, rule: str, cv: KFold | None, n_jobs: int | None) -> Array:
-    """Residuals of the learning rows of a fitted model.
-
-    Its own (also with one row, where `cv` is None), its leave-one-out ones with the other steps of a pipeline held
-    fixed, or those of its copies fitted on the other folds.
-    """
-    if rule == "in-sample" or cv is None:
-        blocks = [block.for_model for block in Rows(X, X).blocks()]
-        return np.asarray(y - np.concatenate([one_per_row(model.predict(b), _num_samples(b)) for b in blocks]))
-    if rule == "leave-one-out":
-        return leave_one_out_process(model).leave_one_out_residuals()
-    return np.asarray(y - one_per_row(cross_val_predict(clone(model), X, y, cv=cv, n_jobs=n_jobs), len(y)))
 
 
 @contextmanager

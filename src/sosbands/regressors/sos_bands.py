@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands._types import Array
-from sosbands.bands import learn_bands, penalty_scale
+from sosbands.bands import learn_bands
 from sosbands.bands.sos import deployed_pair, evaluate_pair
 from sosbands.conformal import SCORES, Band, Score
 from sosbands.exceptions import LITTLE_SUPPORT, OffDataWarning
-from sosbands.point_models import chosen_rule, point_model
+from sosbands.point_models import one_per_row
+from sosbands.regressors.band_problem import BandProblem, band_problem
 from sosbands.regressors.base import LEARNT, SplitRegressor
 from sosbands.regressors.parameters import check_kernel, check_parameters, lengthscale_in_use
-from sosbands.regressors.rows import (
-    Rows,
-    dense_points,
-    learning_residuals,
-    make_preprocessor,
-    one_per_row,
-    without_outliers,
-)
+from sosbands.regressors.rows import Rows, dense_points, make_preprocessor
 from sosbands.regressors.summary import describe
 from sosbands.tuning import Rules, TuningReport, tune
 
@@ -84,6 +78,10 @@ class SoSBandRegressor(SplitRegressor):
         When asymmetric bands are an option at all; "kruskal-wallis" is the paper's, None always takes the best.
     test_level : float
         Of that test, and of the one that chooses between constant and varying width.
+    rules : Rules, optional
+        Everything by which tuning decides (`sosbands.tuning.Rules`), in place of the three above, which must then keep
+        their defaults. Its seed is not used, because `random_state` is that of the whole fit. The paper's rules are
+        ``Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive")``.
     cv : int
         Folds of the tuning and of the out-of-fold residuals.
     solver : {"auto", "newton", "subspace", "lbfgs"}
@@ -155,6 +153,7 @@ class SoSBandRegressor(SplitRegressor):
         criterion: str = "interval-score",
         symmetry_test: str | None = "auto",
         test_level: float = 0.05,
+        rules: Rules | None = None,
         cv: int = 5,
         solver: str = "auto",
         tol: float = 1e-4,
@@ -181,6 +180,7 @@ class SoSBandRegressor(SplitRegressor):
         self.criterion = criterion
         self.symmetry_test = symmetry_test
         self.test_level = test_level
+        self.rules = rules
         self.cv = cv
         self.solver = solver
         self.tol = tol
@@ -204,56 +204,42 @@ class SoSBandRegressor(SplitRegressor):
         self.model_sees_points_ = self.estimator is None and not self.reads_numbers_
         points = dense_points(self.preprocessor_, rows.for_kernel)
         check_kernel(self.kernel, self.lengthscale, points.shape[1])
-        X = points if self.model_sees_points_ else rows.for_model
-        model = point_model(self.estimator, len(y), self.random_state)
-        rule = chosen_rule(self.residuals, model)  # complains before anything slow
-        self.estimator_ = model.fit(X, y)
-        self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
-        folds = KFold(min(self.cv, len(y)), shuffle=True, random_state=rng) if len(y) > 1 else None
-        self.residual_rule_ = rule if folds else "in-sample"
-        r = learning_residuals(self.estimator_, X, y, rule=rule, cv=folds, n_jobs=self.n_jobs)
-        self._learn_bands(points, r, rng)
+        r = self._fit_point_model(points if self.model_sees_points_ else rows.for_model, y, rng)
+        self.residual_rms_ = float(np.sqrt(np.mean(np.square(r))))
+        self._learn_bands(band_problem(self, points, r), rng)
         self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
 
-    def _learn_bands(self, points: Array, r: Array, rng: np.random.RandomState) -> None:
+    def _learn_bands(self, problem: BandProblem, rng: np.random.RandomState) -> None:
         """Bands of the residuals, and what is worth knowing of them."""
-        keep = without_outliers(r, self.outlier_fraction)
-        points, r_kept = points[keep], r[keep]
-        options: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("kernel", "symmetry_kind", "width_penalty", "trace_penalty", "frobenius_penalty")
-        }
-        options["normalize"] = bool(self.normalize)
-        if self.normalize and r_kept.any():
-            options["normalize"] = penalty_scale(points, r_kept, self.kernel, self.rank, self.tol)
-        self.tuning_ = self._tune(points, r_kept, options, rng)
+        self.tuning_ = self._tune(problem, rng)
         choice = self if self.tuning_ is None else self.tuning_
         self.symmetry_penalty_ = choice.symmetry_penalty
-        lengthscale = "median" if isinstance(choice.lengthscale, str) else choice.lengthscale  # or the kernel's own
-        learning = {**options, "rank": self.rank, "solver": self.solver, "tol": self.tol}
         bands = learn_bands(
-            points, r_kept, lengthscale=lengthscale, symmetry_penalty=choice.symmetry_penalty, **learning
+            problem.points,
+            problem.r,
+            lengthscale="median" if isinstance(choice.lengthscale, str) else choice.lengthscale,  # or the kernel's own
+            symmetry_penalty=choice.symmetry_penalty,
+            rank=self.rank,
+            solver=self.solver,
+            tol=self.tol,
+            **problem.options,
         )
         self.lower_, self.upper_ = deployed_pair(bands.lower, bands.upper)
         self.lengthscale_ = lengthscale_in_use(self.lower_.features.kernel, self.upper_.features.kernel)
-        rows = self.learning_rows_[keep]
-        self.active_lower_, self.active_upper_ = rows[bands.active_lower], rows[bands.active_upper]
+        self.active_lower_, self.active_upper_ = problem.rows[bands.active_lower], problem.rows[bands.active_upper]
         self.mean_lower_, self.mean_upper_ = float(bands.values_lower.mean()), float(bands.values_upper.mean())
-        self.residual_rms_ = float(np.sqrt(np.mean(np.square(r))))
         self.certificate_ = bands.certificate
         self._say(f"bands {bands.status.value} with a relative gap of {bands.gap:.1e} in {bands.seconds:.2g} s")
 
-    def _tune(
-        self, points: Array, r: Array, options: dict[str, Any], rng: np.random.RandomState
-    ) -> TuningReport | None:
+    def _tune(self, problem: BandProblem, rng: np.random.RandomState) -> TuningReport | None:
         """What to take for whatever is "auto"; None if nothing is."""
         has_lengthscale = isinstance(self.kernel, str)
         open_lengthscale = has_lengthscale and isinstance(self.lengthscale, str) and self.lengthscale == "auto"
         if not open_lengthscale and not isinstance(self.symmetry_penalty, str):
             return None
         return tune(
-            points,
-            r,
+            problem.points,
+            problem.r,
             lengthscale=self.lengthscale,
             symmetry_penalty=self.symmetry_penalty,
             rules=self._rules(int(rng.randint(2**31))),
@@ -261,11 +247,13 @@ class SoSBandRegressor(SplitRegressor):
             n_jobs=self.n_jobs,
             random_state=rng,
             verbose=self.verbose,
-            **options,
+            **problem.options,
         )
 
     def _rules(self, seed: int) -> Rules:
         """By which criterion and tests the tuner decides."""
+        if self.rules is not None:
+            return replace(self.rules, seed=seed)
         return Rules(
             criterion=self.criterion,
             symmetry_test=self.symmetry_test,
@@ -285,14 +273,11 @@ class SoSBandRegressor(SplitRegressor):
         check_is_fitted(self, LEARNT)
         return describe(self)
 
-    def _band_of(self, rows: Rows) -> Band:
-        """Uncalibrated ends and support, in blocks of rows."""
-        parts = []
-        for block in rows.blocks():
-            points = dense_points(self.preprocessor_, block.for_kernel)
-            below, above, support = evaluate_pair(self.lower_, self.upper_, points)
-            parts.append((self._center(block, points), below, above, support))
-        return self._score.band(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
+        points = dense_points(self.preprocessor_, rows.for_kernel)
+        below, above, support = evaluate_pair(self.lower_, self.upper_, points)
+        center = self._center(rows, points)
+        return center, self._score.band(center, below, above, support)
 
     @property
     def _score(self) -> Score:

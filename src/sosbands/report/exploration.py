@@ -83,7 +83,7 @@ def explore(
         score=model._score,
         sentence=_decision(model),
         is_tuned=isinstance(model.symmetry_penalty, str),
-        criterion=model.criterion,
+        criterion=model.criterion_asked,
         model_name=type(model.estimator_).__name__,
         n_given=len(table),
         n_learning=len(learning),

@@ -2,55 +2,27 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sosbands._types import Array, IntArray
-from sosbands.regressors.rows import without_outliers
+from sosbands._types import Array
+from sosbands.regressors.band_problem import BandProblem
 from sosbands.regressors.sos_bands import SoSBandRegressor
-from sosbands.tuning import TuningReport
-
-
-@dataclass(frozen=True, eq=False)
-class BandProblem:
-    """What bands are learnt from.
-
-    Attributes
-    ----------
-    points, r : ndarray of shape (n, d) and (n,)
-        What the kernel sees, and residuals.
-    rows : ndarray of int
-        Positions of these learning rows in what was given to `fit`.
-    options : dict
-        Kernel, penalties and their units, as arguments of `learn_band_path`.
-    rng : RandomState
-        As it was when the tuning began, so that its folds can be drawn again.
-    """
-
-    points: Array
-    r: Array
-    rows: IntArray
-    options: dict[str, Any]
-    rng: np.random.RandomState
 
 
 class RecordedBands(SoSBandRegressor):
-    """The same estimator; `problem_` is what its bands were learnt from."""
+    """The same estimator; `problem_` is what its bands were learnt from.
+
+    A subclass, because the residuals of a fit cannot be had afterwards (out-of-fold ones take the folds and the copies
+    of the model), and the estimator itself must not carry its learning rows along.
+    """
 
     problem_: BandProblem
 
-    def _learn_bands(self, points: Array, r: Array, rng: np.random.RandomState) -> None:
-        self.band_rows_ = self.learning_rows_[without_outliers(r, self.outlier_fraction)]
-        super()._learn_bands(points, r, rng)
-
-    def _tune(
-        self, points: Array, r: Array, options: dict[str, Any], rng: np.random.RandomState
-    ) -> TuningReport | None:
-        self.problem_ = BandProblem(points, r, self.band_rows_, options, deepcopy(rng))
-        return super()._tune(points, r, options, rng)
+    def _learn_bands(self, problem: BandProblem, rng: np.random.RandomState) -> None:
+        self.problem_ = problem
+        super()._learn_bands(problem, rng)
 
     def kernel_points(self, X: Any) -> Array:
         """What the band functions take."""
@@ -60,6 +32,11 @@ class RecordedBands(SoSBandRegressor):
     def lengthscale_asked(self) -> Any:
         """Lengthscale of the bands as `learn_bands` takes it."""
         return self.lengthscale if self.tuning_ is None else self.tuning_.lengthscale
+
+    @property
+    def criterion_asked(self) -> str:
+        """Name of the tuning criterion, in use or not."""
+        return self._rules(0).criterion
 
 
 def recorded(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state
 
 from sosbands._types import Array, IntArray
 from sosbands.bands import learn_band_path
@@ -16,7 +15,7 @@ from sosbands.bands.sos import SoSFunction, evaluate_pair
 from sosbands.report.recorded import RecordedBands
 from sosbands.tuning.candidates import candidate_lengthscales
 from sosbands.tuning.criterion import TuningData, fold_bands, pool
-from sosbands.tuning.search import MIN_ROWS, SEARCH_ROWS
+from sosbands.tuning.split import MIN_ROWS, held_out_folds, searched_data, searched_rows
 
 # In the units of normalised problems; the change happens between 5 and 1000. The tuner's candidates are among them.
 PENALTIES = (0.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, np.inf)
@@ -93,22 +92,28 @@ def criterion_of_steps(model: RecordedBands, lengthscale: Any, penalties: list[f
 
     None for each if there are too few residuals, or none that differs from zero, and where a solve failed.
     """
-    problem, rng = model.problem_, deepcopy(model.problem_.rng)
-    rng.randint(2**31)  # the seed of the tests, which `fit` draws before the folds
-    points, r = problem.points, problem.r
-    if len(r) < MIN_ROWS or not r.any():
+    problem = model.problem_
+    if len(problem.r) < MIN_ROWS or not problem.r.any():
         return [None] * len(penalties)
-    if len(r) > SEARCH_ROWS:
-        sample = np.sort(rng.choice(len(r), SEARCH_ROWS, replace=False))
-        points, r = points[sample], r[sample]
-    folds = KFold(min(model.cv, len(r)), shuffle=True, random_state=rng).split(points)
-    data = TuningData(points, r, tuple(held for _, held in folds), problem.options)
-    ells = candidate_lengthscales(points, model.kernel, lengthscale, data.folds[0])
+    data = _held_out(model)
+    ells = candidate_lengthscales(data.points, model.kernel, lengthscale, data.folds[0])
     parts = Parallel(n_jobs=model.n_jobs)(
         delayed(fold_bands)(data, fold, ells, penalties) for fold in range(len(data.folds))
     )
     found = pool(data, ells, penalties, dict(enumerate(parts)))
-    return [None if each.failed else each.value(model.criterion) for each in found]
+    return [None if each.failed else each.value(model.criterion_asked) for each in found]
+
+
+def _held_out(model: RecordedBands) -> TuningData:
+    """The rows and folds that the tuning had; folds of the model's own seed if nothing was tuned."""
+    problem, report = model.problem_, model.tuning_
+    if report is not None:
+        rows, folds = report.rows, report.folds
+    else:
+        rng = check_random_state(model.random_state)
+        rows = searched_rows(len(problem.r), rng)
+        folds = held_out_folds(len(rows), model.cv, rng)
+    return searched_data(problem.points, problem.r, rows, folds, problem.options)
 
 
 def values_at(steps: list[SolvedBands], points: Array) -> tuple[list[tuple[Array, Array]], Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sosbands._types import Array
+from sosbands._types import Array, IntArray
 from sosbands.stats import TestResult
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ class TuningReport:
         The decision in words.
     interrupted : bool
         The search was interrupted; the decision rests on what it had seen.
-    n_rows : int
-        Rows searched on.
+    rows : ndarray of int
+        Positions of the rows searched on, increasing; of very many a sample.
+    folds : tuple of ndarray of int
+        Positions among `rows` that each fold holds out, the same for every candidate.
     seconds : float
     """
 
@@ -52,8 +54,14 @@ class TuningReport:
     homoscedastic: bool
     sentence: str
     interrupted: bool
-    n_rows: int
+    rows: IntArray
+    folds: tuple[IntArray, ...]
     seconds: float
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows searched on."""
+        return len(self.rows)
 
     def to_frame(self) -> pandas.DataFrame:
         """The evaluations as a pandas DataFrame."""

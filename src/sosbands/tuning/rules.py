@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from sosbands._arguments import check, check_choice, is_count, is_fraction
 from sosbands.tuning.criterion import CRITERIA
 
 SYMMETRY_TESTS = ("auto", "kruskal-wallis", "sign-flip", "bootstrap", None)
@@ -73,17 +73,13 @@ class Rules:
             "mode": MODES,
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r}: expected one of {list(allowed)}")
-        level: Any = self.level
-        if not isinstance(level, Real) or not 0 < float(level) < 1:
-            raise ValueError(f"level={self.level!r}: expected a number in (0, 1)")
+            check_choice(name, getattr(self, name), tuple(allowed))
+        check("level", self.level, is_fraction(self.level), "a number in (0, 1)")
         for name, least in (("n_permutations", 1), ("n_replicates", 1), ("restarts", 0), ("seed", 0)):
             value = getattr(self, name)
             if name == "restarts" and value is None:
                 continue
-            if not isinstance(value, Integral) or value < least:
-                raise ValueError(f"{name}={value!r}: expected an int >= {least}")
+            check(name, value, is_count(value) and value >= least, f"an int >= {least}")
         if self.level * (self.n_permutations + 1) < 1:
             raise ValueError(
                 f"n_permutations={self.n_permutations}: expected at least {np.ceil(1 / self.level) - 1:.0f} for a test "

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from numbers import Integral
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy.optimize import Bounds, minimize
-from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from sosbands._progress import say
@@ -32,9 +30,7 @@ from sosbands.tuning.decision import (
 )
 from sosbands.tuning.report import TuningReport
 from sosbands.tuning.rules import Rules
-
-MIN_ROWS = 4  # of fewer no test can say anything
-SEARCH_ROWS = 1000  # of more rows a random sample is tested and searched on
+from sosbands.tuning.split import MIN_ROWS, held_out_folds, searched_data, searched_rows
 
 
 def tune(
@@ -97,18 +93,16 @@ def tune(
     rng = check_random_state(random_state)
     points, r = _read_data(points, residuals)
     units = penalty_units(points, r, kernel, normalize) if r.any() else False
-    points, r = _sample(points, r, kernel, rng)
-    if isinstance(units, PenaltyScale):
-        units = replace(units, n=len(r))  # the penalty is a sum over rows: a sample of them weighs as much as all
     options = {"kernel": kernel, "symmetry_kind": symmetry_kind, "normalize": units, **penalties}
-    data = TuningData(points, r, _folds(len(r), cv, rng), options)
+    rows = searched_rows(len(r), rng)
+    data = searched_data(points, r, rows, held_out_folds(len(rows), cv, rng), options)
     named = isinstance(kernel, str) and kernel != "precomputed"
     searched = is_auto("lengthscale", lengthscale, also="median") and named
     grid = candidate_penalties(symmetry_penalty, lengthscale)
-    lengthscales = candidate_lengthscales(points, kernel, lengthscale, data.folds[0])
+    lengthscales = candidate_lengthscales(data.points, kernel, lengthscale, data.folds[0])
     question = Question(data, rules, searched, grid, None if searched else lengthscales[0])
     search = _Search(data, rules.criterion, n_jobs, verbose, rules.seed)
-    if not r.any() or len(r) < MIN_ROWS:
+    if not data.r.any() or len(rows) < MIN_ROWS:
         decision, interrupted = constant_bands(question, None, None), False
     else:
         decision, interrupted = _run(question, search, lengthscales)
@@ -124,7 +118,8 @@ def tune(
         homoscedastic=decision.homoscedastic,
         sentence=decision.sentence,
         interrupted=interrupted,
-        n_rows=len(r),
+        rows=rows,
+        folds=data.folds,
         seconds=perf_counter() - clock,
     )
 
@@ -166,24 +161,6 @@ def _read_data(points: Any, residuals: Any) -> tuple[AnyArray, Array]:
     if not np.isfinite(r).all():
         raise ValueError("residuals hold NaN or infinite entries: expected finite numbers")
     return places, r
-
-
-def _sample(points: AnyArray, r: Array, kernel: Any, rng: np.random.RandomState) -> tuple[AnyArray, Array]:
-    """A random sample of very many rows."""
-    if len(r) <= SEARCH_ROWS:
-        return points, r
-    rows = np.sort(rng.choice(len(r), SEARCH_ROWS, replace=False))
-    if isinstance(kernel, str) and kernel == "precomputed":
-        return points[np.ix_(rows, rows)], r[rows]
-    return points[rows], r[rows]
-
-
-def _folds(n: int, cv: Any, rng: np.random.RandomState) -> tuple[AnyArray, ...]:
-    if not isinstance(cv, Integral) or cv < 2:
-        raise ValueError(f"cv={cv!r}: expected an int >= 2")
-    if n < MIN_ROWS:
-        return (np.arange(n),)
-    return tuple(held for _, held in KFold(min(cv, n), shuffle=True, random_state=rng).split(np.zeros(n)))
 
 
 class _Search:
@@ -276,7 +253,7 @@ class _Search:
     def again(self, chosen: Sequence[Evaluation], seed: int) -> list[Evaluation]:
         """The same candidates on another split."""
         rng = np.random.RandomState(np.random.default_rng([self.seed, 2, seed]).integers(2**31))
-        other = replace(self.data, folds=_folds(len(self.data.r), len(self.data.folds), rng))
+        other = replace(self.data, folds=held_out_folds(len(self.data.r), len(self.data.folds), rng))
         search = _Search(other, self.criterion, self.n_jobs, 0, self.seed)
         return [search.evaluate([each.lengthscale], [each.symmetry_penalty])[0] for each in chosen]
 

@@ -1,0 +1,34 @@
+"""Predicates of arguments, and the error that names one: its value and what was expected."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def is_number(value: Any) -> bool:
+    """A real number that is no bool."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def is_count(value: Any) -> bool:
+    """An integer that is no bool."""
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+
+
+def is_fraction(value: Any) -> bool:
+    """A number in (0, 1)."""
+    return is_number(value) and bool(0 < value < 1)
+
+
+def check(name: str, value: Any, fine: bool, expected: str) -> None:
+    """Raise the error that names the argument unless it is fine."""
+    if not fine:
+        raise ValueError(f"{name}={value!r}: expected {expected}")
+
+
+def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    """One of a few words, or None where that is among them."""
+    check(name, value, isinstance(value, (str, type(None))) and value in allowed, f"one of {list(allowed)}")
