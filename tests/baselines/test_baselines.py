@@ -32,6 +32,7 @@ from sosbands.baselines import (
 )
 from sosbands.baselines.base import Baseline
 from sosbands.baselines.tables import table_of_numbers
+from sosbands.conformal import interval
 from sosbands.exceptions import LearningRowsWarning, NotCalibratedError
 from sosbands.metrics import evaluate_intervals
 from sosbands.regressors.base import SplitRegressor
@@ -172,9 +173,10 @@ def test_prediction_and_intervals_together(name, monkeypatch):
     model = fast(name).fit(X, Y)
     for rows in (30, 7):  # in one piece, and in several
         monkeypatch.setattr("sosbands.point_models.residuals.BLOCK_ROWS", rows)
-        center, ends = model._predict_with_interval(X_NEW, [0.8, 0.9])
+        center, band = model._prediction_and_band(X_NEW)
         assert np.array_equal(center, model.predict(X_NEW))
-        assert np.array_equal(ends, model.predict_interval(X_NEW, [0.8, 0.9]))
+        ends, _ = interval(band, *np.broadcast_to(model.quantile(0.8), 2))
+        assert np.array_equal(ends, model.predict_interval(X_NEW, 0.8))
 
 
 # ---------------------------------------------------------------- names

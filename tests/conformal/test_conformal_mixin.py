@@ -337,14 +337,14 @@ def test_bad_kinds(kind):
     ("y", "message"),
     [
         (Y_CAL[:-1], r"y has shape \(79,\): expected one entry per row of X, shape \(80,\)"),
-        (Y_CAL[:, None], r"y has shape \(80, 1\)"),
+        (np.stack([Y_CAL, Y_CAL], axis=1), r"y has shape \(80, 2\): expected one target"),
         (3.0, r"y has shape \(\)"),
         (np.where(np.arange(80) == 3, np.nan, Y_CAL), "y has 1 entries that are NaN or infinite, the first in row 3"),
         (np.where(np.arange(80) > 77, INF, Y_CAL), "y has 2 entries that are NaN or infinite, the first in row 78"),
         (Y_CAL.astype(str), "y has dtype <U32: expected real numbers"),
         (Y_CAL.astype(complex), "y has dtype complex128: expected real numbers"),
         (np.array(["a"] * 80, dtype=object), "y has dtype object: expected real numbers"),
-        (None, r"y has shape \(\)"),
+        (None, "the target y is None: expected one per row of X"),
     ],
 )
 def test_bad_observations(y, message):

@@ -16,6 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
+from sosbands.conformal import interval
 from sosbands.exceptions import (
     CrossedIntervalsWarning,
     LearningRowsWarning,
@@ -790,11 +791,7 @@ def test_prediction_and_intervals_ask_the_point_model_once(monkeypatch):
     monkeypatch.setattr(
         type(model.estimator_), "predict", lambda self, rows: asked.append(len(rows)) or predict(self, rows)
     )
-    both = model._predict_with_interval(X_NEW, 0.8)
+    prediction, band = model._prediction_and_band(X_NEW)
     assert asked == [len(X_NEW)]
-    assert np.array_equal(both[0], center)
-    assert np.array_equal(both[1], ends)
-    with pytest.raises(ValueError, match="confidence_level=2: expected a number"):
-        model._predict_with_interval(X_NEW, 2)
-    with pytest.raises(NotCalibratedError, match="predict_interval"):
-        fast(calibration_size=None).fit(X, Y)._predict_with_interval(X_NEW)
+    assert np.array_equal(prediction, center)
+    assert np.array_equal(interval(band, model.quantile(0.8), model.quantile(0.8))[0], ends)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._arguments import check, is_number
 from sosbands.problems import SideCost
 from sosbands.solvers import check_solver
 
@@ -78,12 +79,9 @@ def read_symmetry(symmetry: Any, kind: Any) -> SymmetryPenalty:
 def read_number(name: str, value: Any, *, infinite: bool = False) -> float:
     """`value` as a float >= 0, finite unless `infinite`; an error that names the argument otherwise."""
     wanted = "a number >= 0" + (" or inf" if infinite else "")
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ValueError(f"{name}={value!r}: expected {wanted}")
-    number = float(value)
-    if np.isnan(number) or number < 0 or (np.isinf(number) and not infinite):
-        raise ValueError(f"{name}={value!r}: expected {wanted}")
-    return number
+    fine = is_number(value) and value >= 0 and (infinite or value < np.inf)
+    check(name, value, bool(fine), wanted)
+    return float(value)
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,7 @@ def _predict(
 
 def _intervals(fitted: Any, frame: Any, quantiles: Array) -> dict[str, Array]:
     """What `predict`, `predict_interval` and `support` give, with everything about a row computed once."""
-    band = fitted._band(frame)
+    center, band = fitted._prediction_and_band(frame)
     ends, _ = interval(band, *quantiles)
-    center = fitted.predict(frame) if band.center is None else band.center
     support = np.full(len(frame), np.nan) if band.support is None else band.support
     return {"prediction": center, "lower": ends[:, 0], "upper": ends[:, 1], "support": support}

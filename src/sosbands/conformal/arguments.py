@@ -6,10 +6,13 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils.validation import column_or_1d
 
 from sosbands._arguments import is_fraction, is_number
 from sosbands._types import AnyArray, Array
 from sosbands.exceptions import MultiOutputError
+
+LARGEST_TARGET = 1e150  # sums of squares must be finite
 
 Kind = Literal["symmetric", "asymmetric"]
 
@@ -56,11 +59,22 @@ def read_share(lower_share: Any, kind: Kind) -> float:
 
 
 def read_target(y: Any, n_rows: int) -> Array:
-    """Observations, one finite number per row."""
-    shape = np.shape(y)
-    if len(shape) == 2 and shape[1] > 1:
-        raise MultiOutputError(f"y has shape {shape}: expected one target, one entry per row of X, shape ({n_rows},)")
-    return _read_vector("y", y, n_rows)
+    """Targets as a vector, one finite number per row; one column is taken as one, with scikit-learn's warning."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None: expected one per row of X")
+    given = np.asarray(y)
+    if given.ndim == 2 and given.shape[1] > 1:
+        raise MultiOutputError(f"y has shape {given.shape}: expected one target, so fit one regressor per column")
+    if given.dtype.kind == "c":
+        raise ValueError(f"y has dtype {given.dtype}: expected real numbers (Complex data not supported)")
+    values = _read_vector("y", column_or_1d(given, warn=True) if given.ndim == 2 else given, n_rows)
+    largest = np.abs(values).max(initial=0.0)
+    if largest > LARGEST_TARGET:
+        raise ValueError(
+            f"y has entries as large as {largest:.3g}: expected at most {LARGEST_TARGET:g}, because their squares must "
+            "be finite; give y in another unit"
+        )
+    return values
 
 
 def read_ratio(likelihood_ratio: Any, n_rows: int) -> Array:
@@ -107,9 +121,10 @@ def _read_vector(name: str, values: Any, n_rows: int) -> Array:
         raise ValueError(f"{name} has dtype {raw.dtype}: expected real numbers") from None
     bad = np.flatnonzero(~np.isfinite(vector))
     if len(bad):
+        kind = "NaN" if np.isnan(vector[bad]).any() else "infinity"
         raise ValueError(
-            f"{name} has {len(bad)} entries that are NaN or infinite, the first in row {bad[0]}: "
-            "expected finite numbers"
+            f"Input {name} contains {kind}: {name} has {len(bad)} entries that are NaN or infinite, the first in row "
+            f"{bad[0]}, expected finite numbers"
         )
     return vector
 

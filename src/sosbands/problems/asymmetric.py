@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands.problems.base import Argument, BandProblem
+from sosbands.problems.base import Argument, BandDual
 from sosbands.problems.certificate import Certificate, Sides, add_certificates
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.side import Box, SideTerm
 
 
-class OneSidedProblem(BandProblem):
+class OneSidedProblem(BandDual):
     """``min_A weight ((b/n) sum f_A(X_i) + Omega(A))`` subject to ``f_A(X_i) >= target_i``, A PSD.
 
     Dual, maximised over ``z = gamma >= 0``:

@@ -24,7 +24,7 @@ class DualState(NamedTuple):
     slope: Array
 
 
-class BandProblem(ABC):
+class BandDual(ABC):
     """A concave function of the multipliers of each side, one after another, and of what couples the sides.
 
     ``weight (sum over sides of [gamma_s'target_s - Omega*(M_s)] - coupling)``; the gradient in ``gamma_s`` is

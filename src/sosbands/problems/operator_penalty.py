@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands.problems.base import Argument, BandProblem, DualState
+from sosbands.problems.base import Argument, BandDual, DualState
 from sosbands.problems.certificate import Bases, Sides
 from sosbands.problems.conjugates import NuclearFrobenius
 from sosbands.problems.dual_point import DualPoint
@@ -37,7 +37,7 @@ def _diagonal_curvature(state: SideState, U: Array) -> Array:
     return np.asarray(squared.T @ state.part.curvature @ squared)
 
 
-class OperatorPenaltyProblem(BandProblem):
+class OperatorPenaltyProblem(BandDual):
     """Both sides with the same features, pulled together as operators.
 
     Dual, maximised over ``gamma_lo, gamma_up >= 0`` and a symmetric W:

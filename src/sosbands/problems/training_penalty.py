@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands.problems.base import Argument, BandProblem, DualState
+from sosbands.problems.base import Argument, BandDual, DualState
 from sosbands.problems.certificate import Sides
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.preconditioner import newton_preconditioner, square_features
@@ -16,7 +16,7 @@ from sosbands.problems.side import SideState, SideTerm
 MIN_ROWS = 200  # with fewer alpha_0 plain conjugate gradients are quick
 
 
-class TrainingPenaltyProblem(BandProblem):
+class TrainingPenaltyProblem(BandDual):
     """Both sides, pulled together at the learning points.
 
     Dual, maximised over ``gamma_lo, gamma_up >= 0`` and a free alpha_0:

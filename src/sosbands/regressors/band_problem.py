@@ -39,5 +39,5 @@ def band_problem(model: Any, points: Array, r: Array) -> BandProblem:
     options: dict[str, Any] = {name: getattr(model, name) for name in AS_GIVEN}
     options["normalize"] = bool(model.normalize)
     if model.normalize and r.any():
-        options["normalize"] = penalty_scale(points, r, model.kernel, model.rank, model.tol)
+        options["normalize"] = penalty_scale(points, r, model.kernel, model.rank, model.tol, model.solver)
     return BandProblem(points, r, model.learning_rows_[keep], options)

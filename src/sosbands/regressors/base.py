@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sosbands._progress import say
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.conformal import Band, Calibration, IntervalMixin
-from sosbands.conformal.arguments import read_groups
+from sosbands.conformal.arguments import read_groups, read_target
 from sosbands.conformal.calibration import shown
 from sosbands.exceptions import LearningRowsWarning, TooFewCalibrationPointsWarning
 from sosbands.point_models import learn_residuals, point_model
@@ -24,7 +24,6 @@ from sosbands.regressors.rows import (
     groups_without,
     learnt_rows,
     naming_preprocessor,
-    read_target,
     row_hashes,
     split_rows,
 )
@@ -177,15 +176,6 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         blocks = self._read(X, reset=False).blocks()
         return np.concatenate([self._center(block) for block in blocks])
 
-    def _predict_with_interval(self, X: Any, confidence_level: Any = None, **options: Any) -> tuple[Array, Array]:
-        """What `predict` and `predict_interval` give, with one prediction of the point model for both.
-
-        Parameters are those of `predict_interval`.
-        """
-        self._calibrated("predict_interval")
-        center, band = self._in_blocks(self._read(X, reset=False))
-        return center, self.predict_interval(band, confidence_level, **options)
-
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`sosbands.load` reads without running any code in it."""
         from sosbands.regressors.persistence import save  # here, because saving is rare and skops slow to import
@@ -209,9 +199,12 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         return rows
 
     def _band(self, X: Any) -> Band:
-        """Uncalibrated band at the rows of X; a band that is there already stays as it is."""
+        return self._prediction_and_band(X)[1]
+
+    def _prediction_and_band(self, X: Any) -> tuple[Array, Band]:
+        """What `predict` gives, and the uncalibrated band, with one prediction of the point model for both."""
         check_is_fitted(self, LEARNT)
-        return X if isinstance(X, Band) else self._in_blocks(self._read(X, reset=False))[1]
+        return self._in_blocks(self._read(X, reset=False))
 
     def _in_blocks(self, rows: Rows) -> tuple[Array, Band]:
         """Prediction and band at any number of rows: no kernel matrix or table of leaves of all of them at once."""

@@ -11,14 +11,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_y, _num_samples, column_or_1d
+from sklearn.utils.validation import _num_samples
 
 from sosbands._types import AnyArray, Array, IntArray
-from sosbands.exceptions import MultiOutputError
 from sosbands.point_models import row_blocks
 
 SEEN_ROWS = 2  # calibration rows that may equal learning rows without a warning, beyond what repeated rows explain
-LARGEST_TARGET = 1e150  # sums of squares must be finite
 
 
 @dataclass(frozen=True)
@@ -40,29 +38,6 @@ class Rows:
         """The rows in order, a few thousand at a time."""
         blocks = list(row_blocks(len(self)))
         yield from ([self] if len(blocks) < 2 else (self.take(block) for block in blocks))
-
-
-def read_target(y: Any, n: int) -> Array:
-    """Targets as a vector of finite numbers, one per row."""
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None: expected one per row of X")
-    shape = np.asarray(y).shape
-    if len(shape) == 2 and shape[1] != 1:
-        raise MultiOutputError(f"y has shape {shape}: expected one target, so fit one SoSBandRegressor per column")
-    if len(shape) not in (1, 2):
-        raise ValueError(f"y has shape {shape}: expected ({n},), one number per row of X")
-    if np.asarray(y).dtype.kind == "c":
-        raise ValueError("y: Complex data not supported, expected real numbers")
-    values: Array = _check_y(column_or_1d(y, warn=True), y_numeric=True).astype(float)
-    if len(values) != n:
-        raise ValueError(f"y has {len(values)} entries: expected {n}, one per row of X")
-    largest = np.abs(values).max(initial=0.0)
-    if largest > LARGEST_TARGET:
-        raise ValueError(
-            f"y has entries as large as {largest:.3g}: expected at most {LARGEST_TARGET:g}, because their squares must "
-            "be finite; give y in another unit"
-        )
-    return values
 
 
 def split_rows(
