@@ -196,7 +196,7 @@ CALLS = {
     "y short": (
         lambda: new().fit(X, Y[:-1]),
         ValueError,
-        r"y has shape \(29,\): expected one entry per row of X, shape \(30,\)",
+        r"y has shape \(29,\): expected one .* row of X, shape \(30,\)",
     ),
     "y NaN": (lambda: new().fit(X, NAN_Y), ValueError, "y contains NaN"),
     "y inf": (lambda: new().fit(X, np.full(N, np.inf)), ValueError, "y contains infinity"),
@@ -204,18 +204,18 @@ CALLS = {
     "y complex": (
         lambda: new().fit(X, Y + 1j),
         ValueError,
-        r"y has dtype complex128: expected real numbers \(Complex data not supported\)",
+        r"complex128: .*\(Complex data not supported\)",
     ),
     "y two columns": (lambda: new().fit(X, MANY), MultiOutputError, r"y has shape \(30, 2\): expected one target"),
     "y 3-D": (
         lambda: new().fit(X, MANY[None]),
         ValueError,
-        r"y has shape \(1, 30, 2\): expected one entry per row of X, shape \(30,\)",
+        r"y has shape \(1, 30, 2\): expected one .* row of X, shape \(30,\)",
     ),
     "y scalar": (
         lambda: new().fit(X, 3.0),
         ValueError,
-        r"y has shape \(\): expected one entry per row of X, shape \(30,\)",
+        r"y has shape \(\): expected one .* row of X, shape \(30,\)",
     ),
     "y huge": (lambda: new().fit(X, Y * 1e300), ValueError, "y has entries as large as .*: expected at most 1e.150"),
     "groups short": (lambda: new().fit(X, Y, groups=[1, 2]), ValueError, r"groups has shape \(2,\).*\(30,\)"),
