@@ -1,6 +1,5 @@
 """docs/reproduction.md says what the stored rows say, and leaves no entry out."""
 
-import runpy
 import socket
 from pathlib import Path
 
@@ -10,16 +9,16 @@ from PIL import Image
 from sosbands.comparison import read_store
 from sosbands.comparison.fingerprint import fingerprint
 from studies import ENTRIES, Config
+from studies.fill_page import filled
 from studies.reproduce import ROWS_KEY
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reproduction.md"
-FILL = runpy.run_path(str(ROOT / "docs" / "fill_reproduction.py"))
 
 
 def test_the_tables_are_those_of_the_stored_rows():
     text = PAGE.read_text(encoding="utf-8")
-    assert FILL["filled"](text) == text, "run python docs/fill_reproduction.py"
+    assert filled(text) == text, "run python -m studies.fill_page"
 
 
 def test_a_changed_number_is_noticed():
@@ -27,7 +26,7 @@ def test_a_changed_number_is_noticed():
     start = text.index("<!-- table real-width -->")
     position = next(i for i in range(start, len(text)) if text[i].isdigit())
     changed = text[:position] + str((int(text[position]) + 1) % 10) + text[position + 1 :]
-    assert FILL["filled"](changed) == text
+    assert filled(changed) == text
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

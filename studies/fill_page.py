@@ -1,4 +1,4 @@
-"""Write the tables of docs/reproduction.md from the stored rows: ``python docs/fill_reproduction.py``.
+"""Write the tables of docs/reproduction.md from the stored rows: ``python -m studies.fill_page``.
 
 A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``, NAME an entry of ``python -m studies reproduce
 --list``, or ``overview``: what is stored of each. The time of an entry stands between ``<!-- time NAME -->`` and
