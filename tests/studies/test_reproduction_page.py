@@ -9,7 +9,7 @@ from PIL import Image
 from sosbands.comparison import read_store
 from sosbands.comparison.fingerprint import fingerprint
 from studies import ENTRIES, Config
-from studies.fill_page import filled
+from studies.fill_page import filled, stored
 from studies.reproduce import ROWS_KEY
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def test_every_entry_has_its_place(entry):
     assert (table in text) != (figure in text)
     assert entry.name == "claims" or f"{entry.name} --preset paper`" in text
     if figure in text:
-        rows = entry.compute(FILL["stored"]())
+        rows = entry.compute(stored())
         with Image.open(PAGE.parent / figure) as image:
             drawn = image.text[ROWS_KEY]
         assert drawn == fingerprint(rows), f"python -m studies reproduce {entry.name} --preset paper --stored"
