@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import pytest
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
@@ -50,8 +51,9 @@ def values_at(A, V):
     return np.diag(V.T @ A @ V)
 
 
-def one_side_cost(A, V, b, lam1, lam2):
-    return b * values_at(A, V).mean() + lam1 * np.trace(A) + lam2 * np.sum(A**2)
+def one_side_cost(A, V, b, lam1, lam2, tau=0.0, target=None):
+    cost = b * values_at(A, V).mean() + lam1 * np.trace(A) + lam2 * np.sum(A**2)
+    return cost if tau == 0 else cost + b / (V.shape[1] * tau) * np.maximum(target - values_at(A, V), 0.0).sum()
 
 
 def dense(side):
@@ -73,6 +75,7 @@ class Case:
     b: float = 1.0
     lam1: float = 0.3
     lam2: float = 0.7
+    tau: float = 0.0
 
     @property
     def data(self):
@@ -95,7 +98,7 @@ class Case:
 
     @property
     def penalties(self):
-        return {"b": self.b, "lam1": self.lam1, "lam2": self.lam2}
+        return {"b": self.b, "lam1": self.lam1, "lam2": self.lam2, "tau": self.tau}
 
     def targets(self):
         return (np.abs(self.r),) if self.is_symmetric else (-self.r, self.r)
@@ -107,7 +110,8 @@ class Case:
         lower = SideTerm.of(V_lo, **self.penalties)
         upper = SideTerm.of(V_up, **self.penalties) if self.ell[0] != self.ell[1] else lower
         if self.is_symmetric:
-            return classes.get("symmetric", SymmetricProblem)(lower, self.r)
+            shared = SideTerm(lower.space, lower.cost.shared)
+            return classes.get("symmetric", SymmetricProblem)(shared, self.r)
         if not any(self.lam_pen):
             return classes.get("asymmetric", AsymmetricProblem)(lower, upper, self.r)
         if self.kind == "operator":
@@ -117,9 +121,10 @@ class Case:
     def objective(self, *operators):
         """Two-sided objective of dense operators (one, counted twice, in the symmetric limit)."""
         if self.is_symmetric:
-            return 2 * one_side_cost(operators[0], self.features[0], **self.penalties)
-        pairs = zip(operators, self.features, strict=True)
-        value = sum(one_side_cost(A, V, **self.penalties) for A, V in pairs)
+            A, V, shared = operators[0], self.features[0], {**self.penalties, "tau": 2 * self.tau}
+            return 2 * one_side_cost(A, V, **shared, target=np.abs(self.r))
+        each = zip(operators, self.features, self.targets(), strict=True)
+        value = sum(one_side_cost(A, V, **self.penalties, target=target) for A, V, target in each)
         if self.kind == "operator":
             w = np.linalg.eigvalsh(operators[0] - operators[1])
             return value + self.lam_pen[0] * np.abs(w).sum() + self.lam_pen[1] * np.sum(w**2)
@@ -157,6 +162,14 @@ CASES = {
     "operator 100 with nuclear part": Case("operator", (1.0, 100.0), seed=9, b=10.0),
     "symmetric": Case("training", (0.0, np.inf), seed=10),
     "symmetric, b=0": Case("training", (0.0, np.inf), seed=11, b=0.0, lam1=0.0),
+    "asymmetric, rows outside": Case("training", (0.0, 0.0), seed=12, n=15, b=5.0, tau=0.1),
+    "asymmetric, two kernels, rows outside": Case("training", (0.0, 0.0), seed=13, ell=(0.3, 0.9), b=30.0, tau=0.2),
+    "training 1e-3, rows outside": Case("training", (0.0, 1e-3), seed=14, b=20.0, tau=0.05),
+    "training 1, two kernels, rows outside": Case("training", (0.0, 1.0), seed=15, ell=(0.3, 0.9), b=10.0, tau=0.25),
+    "training 100, rows outside": Case("training", (0.0, 100.0), seed=16, b=50.0, tau=0.1, lam1=0.0),
+    "operator 1, rows outside": Case("operator", (0.0, 1.0), seed=17, b=10.0, tau=0.1),
+    "operator with nuclear part, rows outside": Case("operator", (0.4, 0.3), seed=18, b=10.0, tau=0.2),
+    "symmetric, rows outside": Case("training", (0.0, np.inf), seed=19, n=15, b=10.0, tau=0.1),
 }
 
 
@@ -167,8 +180,9 @@ def random_points(problem, seed, count=3, size=1.0):
     """Feasible points with every multiplier well inside, large enough for operators of several squares."""
     rng = np.random.default_rng(seed)
     bounded = np.isfinite(problem.bounds.lower)
+    reach = np.where(np.isfinite(problem.bounds.upper), problem.bounds.upper / 3.1, 1.0)
     for _ in range(count):
-        inside = rng.uniform(0.3, 3.0, problem.n_variables)
+        inside = rng.uniform(0.3, 3.0, problem.n_variables) * reach
         yield size * np.where(bounded, inside, 0.5 * rng.standard_normal(problem.n_variables))
 
 
@@ -241,8 +255,11 @@ def check_certificate(case, problem, certificate):
         f = values_at(A, V)
         size = np.abs(target).max() + np.abs(f).max()
         np.testing.assert_allclose(side.f, f, rtol=1e-8, atol=1e-11 * size)
-        assert np.all(f >= target - 1e-9 * size), "a residual is not covered"
-    assert 0 <= certificate.violation <= 1e-9
+        assert case.tau > 0 or np.all(f >= target - 1e-9 * size), "a residual is not covered"
+    missing = [np.max(t - s.f, initial=0.0) for s, t in zip(certificate.sides, case.targets(), strict=True)]
+    rms = np.sqrt(np.mean(np.concatenate(case.targets()) ** 2))
+    assert certificate.violation == pytest.approx(max(missing) / rms, rel=1e-12)
+    assert case.tau > 0 or 0 <= certificate.violation <= 1e-9
     np.testing.assert_allclose(certificate.primal_value, problem.objective(certificate.sides), rtol=1e-12)
     np.testing.assert_allclose(certificate.primal_value, case.objective(*operators), rtol=1e-8)
 
@@ -254,8 +271,11 @@ def check_certificates_anywhere(case, problem):
             certificate = problem.certificate(z)
             assert np.array_equal(z, before), "the point was written to"
             check_certificate(case, problem, certificate)
-            np.testing.assert_allclose(certificate.dual_value, problem.value_and_grad(z)[0], rtol=1e-12, atol=1e-12)
-    outside = next(random_points(problem, 7)) - 2.0  # some multipliers negative: clipped
+            inside = problem.bounds.clip(z)
+            np.testing.assert_allclose(
+                certificate.dual_value, problem.value_and_grad(inside)[0], rtol=1e-12, atol=1e-12
+            )
+    outside = next(random_points(problem, 7)) - 2.0  # some multipliers negative, or above their ceiling: clipped
     check_certificate(case, problem, problem.certificate(outside))
     inside = problem.bounds.clip(outside)
     assert problem.certificate(outside).dual_value == problem.certificate(inside).dual_value

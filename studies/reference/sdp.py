@@ -72,8 +72,11 @@ def _cvxpy() -> ModuleType:
     return module
 
 
-def _side(V: Array, target: Array, *, b: float, lam1: float, lam2: float) -> _Side:
-    """State ``f_A(X_i) >= target_i`` and ``(b/n) sum_i f_A(X_i) + lam1 tr A + lam2 ||A||_F^2``."""
+def _side(V: Array, target: Array, *, b: float, lam1: float, lam2: float, tau: float = 0.0) -> _Side:
+    """State ``f_A(X_i) >= target_i`` and ``(b/n) sum_i f_A(X_i) + lam1 tr A + lam2 ||A||_F^2``.
+
+    With ``tau > 0`` the constraint is ``f_A(X_i) >= target_i - slack_i`` and ``(b/(n tau)) sum_i slack_i`` is paid.
+    """
     cp = _cvxpy()
     p, n = V.shape
     A = cp.Variable((p, p), PSD=True)
@@ -81,7 +84,10 @@ def _side(V: Array, target: Array, *, b: float, lam1: float, lam2: float) -> _Si
     rows = np.einsum("ki,li->ikl", V, V).reshape(n, p * p)
     f = rows @ cp.vec(A, order="F")
     cost = (b / n) * cp.sum(f) + lam1 * cp.trace(A) + lam2 * cp.sum_squares(A)
-    return _Side(A, f, f >= target, cost)
+    if tau == 0:
+        return _Side(A, f, f >= target, cost)
+    slack = cp.Variable(n, nonneg=True)
+    return _Side(A, f, f + slack >= target, cost + b / (n * tau) * cp.sum(slack))
 
 
 def _solve(cost: Any, lower: _Side, upper: _Side, *, solver: str, options: dict[str, Any]) -> SDPSolution:
@@ -116,6 +122,7 @@ def asymmetric_sdp(
     b: float,
     lam1: float,
     lam2: float,
+    tau: float = 0.0,
     solver: str = "CLARABEL",
     **options: Any,
 ) -> SDPSolution:
@@ -132,6 +139,8 @@ def asymmetric_sdp(
         Residuals.
     b, lam1, lam2 : float
         Width, trace and Frobenius penalties.
+    tau : float
+        0, or points may lie outside at the price ``b/(n tau)`` for each unit.
     solver : str
         A CVXPY solver name.
     **options
@@ -141,8 +150,8 @@ def asymmetric_sdp(
     -------
     SDPSolution
     """
-    lower = _side(V_lo, -r, b=b, lam1=lam1, lam2=lam2)
-    upper = _side(V_up, r, b=b, lam1=lam1, lam2=lam2)
+    lower = _side(V_lo, -r, b=b, lam1=lam1, lam2=lam2, tau=tau)
+    upper = _side(V_up, r, b=b, lam1=lam1, lam2=lam2, tau=tau)
     return _solve(lower.cost + upper.cost, lower, upper, solver=solver, options=options)
 
 
@@ -155,6 +164,7 @@ def training_penalty_sdp(
     lam1: float,
     lam2: float,
     lam_pen: float,
+    tau: float = 0.0,
     solver: str = "CLARABEL",
     **options: Any,
 ) -> SDPSolution:
@@ -165,8 +175,8 @@ def training_penalty_sdp(
     if not 0 <= lam_pen < math.inf:
         raise ValueError(f"lam_pen must be finite and non-negative, got {lam_pen}; inf is symmetric_sdp")
     cp = _cvxpy()
-    lower = _side(V_lo, -r, b=b, lam1=lam1, lam2=lam2)
-    upper = _side(V_up, r, b=b, lam1=lam1, lam2=lam2)
+    lower = _side(V_lo, -r, b=b, lam1=lam1, lam2=lam2, tau=tau)
+    upper = _side(V_up, r, b=b, lam1=lam1, lam2=lam2, tau=tau)
     cost = lower.cost + upper.cost + lam_pen * cp.sum_squares(lower.f - upper.f)
     return _solve(cost, lower, upper, solver=solver, options=options)
 
@@ -180,6 +190,7 @@ def operator_penalty_sdp(
     lam2: float,
     lam_pen1: float,
     lam_pen2: float,
+    tau: float = 0.0,
     solver: str = "CLARABEL",
     **options: Any,
 ) -> SDPSolution:
@@ -191,8 +202,8 @@ def operator_penalty_sdp(
     if not (0 <= lam_pen1 < math.inf and 0 <= lam_pen2 < math.inf):
         raise ValueError(f"operator penalties must be finite and >= 0, got {lam_pen1} and {lam_pen2}")
     cp = _cvxpy()
-    lower = _side(V, -r, b=b, lam1=lam1, lam2=lam2)
-    upper = _side(V, r, b=b, lam1=lam1, lam2=lam2)
+    lower = _side(V, -r, b=b, lam1=lam1, lam2=lam2, tau=tau)
+    upper = _side(V, r, b=b, lam1=lam1, lam2=lam2, tau=tau)
     difference = lower.A - upper.A
     cost = lower.cost + upper.cost + lam_pen2 * cp.sum_squares(difference)
     if lam_pen1 > 0:  # a nuclear norm costs a cone of size 2p even with weight zero
@@ -207,14 +218,15 @@ def symmetric_sdp(
     b: float,
     lam1: float,
     lam2: float,
+    tau: float = 0.0,
     solver: str = "CLARABEL",
     **options: Any,
 ) -> SDPSolution:
     """Solve the symmetric limit: one function ``f >= |r|`` for both sides, its value counted twice.
 
-    The multipliers returned are those of the one-sided problem, before doubling. Everything else is as in
-    `asymmetric_sdp`.
+    With ``tau > 0`` a point outside costs ``b/(n tau)`` for each unit, once, as in the two-sided problems, half of it in
+    the one-sided problem. The multipliers returned are those of the latter. Everything else is as in `asymmetric_sdp`.
     """
-    both = _side(V, np.abs(r), b=b, lam1=lam1, lam2=lam2)
+    both = _side(V, np.abs(r), b=b, lam1=lam1, lam2=lam2, tau=2 * tau)
     one = _solve(both.cost, both, both, solver=solver, options=options)
     return SDPSolution(2 * one.value, one.lower, one.upper, one.status, one.dual_lower, one.dual_upper)

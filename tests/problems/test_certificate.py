@@ -73,7 +73,7 @@ def test_scaling_is_the_smallest_that_covers():
     V = np.ones((1, 1))
     term = SideTerm.of(V, b=0.0, lam1=1.0, lam2=1.0)
     side = PrimalSide(np.sqrt([[0.5]]), 0.0, np.array([0.5]))
-    found = certify([term], [np.array([2.0])], (side,), 1.5, lambda sides: term.objective(sides[0]))
+    found = certify([term], [np.array([2.0])], (side,), 1.5, lambda sides: term.objective(sides[0], np.array([2.0])))
     assert found.primal_value == pytest.approx(2.0 + 4.0, rel=1e-12)  # lam1 tr A + lam2 ||A||², A = 2
     assert found.gap == pytest.approx(4.5 / 6.0, rel=1e-12)
     assert found.violation == pytest.approx(0.0, abs=1e-15)

@@ -174,7 +174,25 @@ class ForgetsThePenalty(TrainingPenaltyProblem):
     """A primal value without the symmetry penalty."""
 
     def objective(self, sides):
-        return sum(term.objective(side) for term, side in zip(self.terms, sides, strict=True))
+        return self._separate(sides)
+
+
+class ForgetsTheSlack(OperatorPenaltyProblem):
+    """A primal value in which rows lie outside for nothing."""
+
+    def objective(self, sides):
+        return super().objective(sides) - sum(
+            term.ceiling * np.maximum(target - side.f, 0.0).sum()
+            for term, side, target in zip(self.sides, sides, self.targets, strict=True)
+        )
+
+
+class ForgetsTheCeiling(SymmetricProblem):
+    """Multipliers above the price of a row outside, whose dual value is no bound."""
+
+    def __init__(self, term, r):
+        super().__init__(term, r)
+        self.bounds = self.bounds._replace(upper=np.full(len(r), np.inf))
 
 
 class ForgetsToClip(AsymmetricProblem):
@@ -268,6 +286,8 @@ ON_CASE = {
     "missed eigenvalue": ("symmetric", {"symmetric": MissesAnEigenvalue}, check_optimum),
     "not feasible": ("asymmetric", {"asymmetric": Unrepaired}, check_certificates_anywhere),
     "penalty forgotten": ("training 1, two kernels", {"training": ForgetsThePenalty}, check_certificates_anywhere),
+    "slack forgotten": ("operator 1, rows outside", {"operator": ForgetsTheSlack}, check_certificates_anywhere),
+    "ceiling forgotten": ("symmetric, rows outside", {"symmetric": ForgetsTheCeiling}, check_optimum),
     "negative multipliers": ("asymmetric", {"asymmetric": ForgetsToClip}, check_certificates_anywhere),
     "counted once": ("symmetric", {"symmetric": CountedOnce}, check_optimum),
 }

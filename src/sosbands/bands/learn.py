@@ -23,6 +23,7 @@ def learn_bands(
     width_penalty: float = 10.0,
     trace_penalty: float = 1.0,
     frobenius_penalty: float = 1.0,
+    learning_coverage: float = 1.0,
     symmetry_penalty: Any = 1.0,
     symmetry_kind: str = "training",
     rank: Any = "auto",
@@ -50,6 +51,10 @@ def learn_bands(
         Of a named kernel; a dict ``{"lower": ..., "upper": ...}`` gives each side its own.
     width_penalty, trace_penalty, frobenius_penalty : float
         b, lam1 and lam2.
+    learning_coverage : float in (0, 1]
+        Share c of the learning points that the bands should cover. 1 covers every point. Below 1 points may lie outside
+        at the price ``2 b / (n (1 - c))`` for each unit, which makes the bands quantiles of the residuals as far as the
+        other penalties let them: at most about ``(1 - c)/2`` of the points lie outside on each side.
     symmetry_penalty : float or pair
         0 gives two independent bands, inf one shared function; a pair (nuclear, squared Frobenius) is for the
         operator kind, where a single number is the second of the pair.
@@ -78,6 +83,7 @@ def learn_bands(
         width_penalty=width_penalty,
         trace_penalty=trace_penalty,
         frobenius_penalty=frobenius_penalty,
+        learning_coverage=learning_coverage,
         symmetry_kind=symmetry_kind,
         rank=rank,
         solver=solver,

@@ -46,14 +46,16 @@ class SymmetryPenalty:
 SYMMETRIC = SymmetryPenalty(0.0, np.inf, "training")
 
 
-def read_cost(width: Any, trace: Any, frobenius: Any) -> SideCost:
-    """Check the user's numbers for what one side costs."""
+def read_cost(width: Any, trace: Any, frobenius: Any, coverage: Any = 1.0) -> SideCost:
+    """Check the user's numbers for what one side costs; each side of a pair may miss half of what is not covered."""
     b = read_number("width_penalty", width)
     lam1 = read_number("trace_penalty", trace)
     lam2 = read_number("frobenius_penalty", frobenius)
     if lam2 == 0:
         raise ValueError("frobenius_penalty=0: expected a number > 0 (the dual needs a strongly convex objective)")
-    return SideCost(b, lam1, lam2)
+    fine = is_number(coverage) and 0 < coverage <= 1
+    check("learning_coverage", coverage, bool(fine), "a number in (0, 1]")
+    return SideCost(b, lam1, lam2, (1 - float(coverage)) / 2)
 
 
 def read_symmetry(symmetry: Any, kind: Any) -> SymmetryPenalty:
@@ -148,6 +150,7 @@ def read_settings(
     width_penalty: float = 10.0,
     trace_penalty: float = 1.0,
     frobenius_penalty: float = 1.0,
+    learning_coverage: float = 1.0,
     symmetry_kind: str = "training",
     rank: Any = "auto",
     solver: str = "auto",
@@ -155,7 +158,7 @@ def read_settings(
     normalize: bool | PenaltyScale = False,
 ) -> BandSettings:
     """Check the settings that need no data to be checked."""
-    cost = read_cost(width_penalty, trace_penalty, frobenius_penalty)
+    cost = read_cost(width_penalty, trace_penalty, frobenius_penalty, learning_coverage)
     read_symmetry(0.0, symmetry_kind)
     if not 0 < read_number("tol", tol) < 1:
         raise ValueError(f"tol={tol!r}: expected a number in (0, 1)")

@@ -65,8 +65,9 @@ class PreparedBands:
     @cached_property
     def sides(self) -> tuple[SideTerm, SideTerm]:
         """Both sides in the solver's units, which do not depend on the symmetry penalty."""
-        _check_reachable(self.lower, self.r < 0)
-        _check_reachable(self.upper, self.r > 0)
+        if self.given.is_hard:
+            _check_reachable(self.lower, self.r < 0)
+            _check_reachable(self.upper, self.r > 0)
         lower = self._side(self.lower)
         return lower, lower if self.upper is self.lower else self._side(self.upper)
 
@@ -86,7 +87,7 @@ class PreparedBands:
         if pen.is_asymmetric:
             return AsymmetricProblem(lower, upper, scaled)
         if pen.is_symmetric:
-            return SymmetricProblem(lower, scaled)
+            return SymmetricProblem(SideTerm(lower.space, lower.cost.shared), scaled)
         if pen.kind == "operator":
             return OperatorPenaltyProblem(lower, scaled, pen.lam_pen1, pen.lam_pen2)
         return TrainingPenaltyProblem(lower, upper, scaled, pen.lam_pen2)

@@ -16,8 +16,9 @@ from sosbands.problems.side import Box, SideTerm
 class OneSidedProblem(BandDual):
     """``min_A weight ((b/n) sum f_A(X_i) + Omega(A))`` subject to ``f_A(X_i) >= target_i``, A PSD.
 
-    Dual, maximised over ``z = gamma >= 0``:
-    ``weight (gamma'target - Omega*(V Diag(gamma - b/n) V'))``, gradient ``weight (target - f_A(X))``.
+    With ``tau > 0`` rows may lie outside at the price ``b/(n tau)`` for each unit. Dual, maximised over ``gamma`` in
+    ``[0, b/(n tau)]``: ``weight (gamma'target - Omega*(V Diag(gamma - b/n) V'))``, gradient
+    ``weight (target - f_A(X))``.
     """
 
     def __init__(self, term: SideTerm, target: Array, weight: float = 1.0) -> None:
@@ -39,7 +40,7 @@ class OneSidedProblem(BandDual):
 
     def objective(self, sides: Sides) -> float:
         """Primal value."""
-        return self.weight * self.sides[0].objective(sides[0])
+        return self.weight * self.sides[0].objective(sides[0], self.targets[0])
 
 
 class AsymmetricProblem:

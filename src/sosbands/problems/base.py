@@ -107,6 +107,11 @@ class BandDual(ABC):
         value = self._linear(z) - state.coupling - sum(side.value for side in state.sides)
         return self.weight * value, self.weight * np.concatenate([*grads, self.coupling_gradient(state)])
 
+    def _separate(self, sides: Sides) -> float:
+        """What the sides pay, each for itself."""
+        each = zip(self.sides, sides, self.targets, strict=True)
+        return sum(term.objective(side, target) for term, side, target in each)
+
     def _linear(self, z: Array) -> float:
         return sum(float(g @ target) for g, target in zip(self.multipliers(z), self.targets, strict=True))
 
@@ -123,6 +128,11 @@ class BandDual(ABC):
     def sizes(self) -> Array:
         """How much each point asks for: the points with the largest are likely to shape the bands."""
         return np.asarray(np.max(self.targets, axis=0))
+
+    @property
+    def is_hard(self) -> bool:
+        """Every point has to be covered."""
+        return any(term.cost.is_hard for term in self.terms)
 
     @property
     def stiffness(self) -> float:

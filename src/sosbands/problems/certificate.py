@@ -28,9 +28,11 @@ class Certificate:
     gap : float
         ``(primal_value - dual_value) / primal_value``; +inf if no feasible point was found.
     violation : float
-        Largest ``r_i - f(X_i)`` of `sides`, at least 0, relative to the root mean square of the residuals.
+        Largest ``r_i - f(X_i)`` of `sides`, at least 0, relative to the root mean square of the residuals: rounding
+        where every row has to be covered, and how far the farthest row lies outside where rows may.
     sides : tuple of PrimalSide
-        The feasible operators that attain `primal_value` (the recovered ones if none is feasible).
+        The operators that attain `primal_value`; where every row has to be covered they do (the recovered ones if none
+        is known that does).
     """
 
     dual_value: float
@@ -50,9 +52,10 @@ def certify(
 ) -> Certificate:
     """Best of the feasible points near the recovered `sides`, with its gap to `dual_value`.
 
-    Side s must satisfy ``f_s(X_i) >= targets[s][i]``. The candidates are scalings (the smallest feasible
+    Where rows may lie outside every operator is feasible, and the recovered ones are taken as they are. Otherwise side
+    s must satisfy ``f_s(X_i) >= targets[s][i]``; the candidates are then scalings (the smallest feasible
     factor, common or per side) and shifts ``A + s C`` with C the identity or cc', cc' nearly constant
-    (the smallest feasible s, common or per side); and `also`, a point already known to be feasible.
+    (the smallest feasible s, common or per side). `also` is a point already known to be feasible.
     """
     best, best_value = sides, np.inf
     with np.errstate(over="ignore", invalid="ignore"):  # a hopeless scaling may overflow, and is not taken
@@ -87,11 +90,16 @@ def relative_gap(primal_value: float, dual_value: float) -> float:
 
 def _feasible(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides) -> Iterator[Sides]:
     """Candidates, each feasible by construction."""
-    yield from _repaired(terms, targets, sides)
+    choices = [sides]
     if len(sides) == 2 and len(sides[0].B) == len(sides[1].B) and terms[0] is terms[-1]:
         # the average on both sides costs no symmetry penalty, which matters where that penalty is large
         average = sides[0].average(sides[1])
-        yield from _repaired(terms, targets, (average, average))
+        choices.append((average, average))
+    for chosen in choices:
+        if any(term.cost.is_hard for term in terms):
+            yield from _repaired(terms, targets, chosen)
+        else:
+            yield chosen
 
 
 def _repaired(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides) -> Iterator[Sides]:

@@ -151,8 +151,7 @@ class OperatorPenaltyProblem(BandDual):
 
     def objective(self, sides: Sides) -> float:
         """Primal value."""
-        separate = sum(term.objective(side) for term, side in zip(self.sides, sides, strict=True))
-        return separate + self.penalty.of_eigenvalues(difference_eigenvalues(*sides))
+        return self._separate(sides) + self.penalty.of_eigenvalues(difference_eigenvalues(*sides))
 
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""

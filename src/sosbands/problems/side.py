@@ -13,6 +13,9 @@ from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.conjugates import PositivePart, TraceFrobenius
 from sosbands.problems.operators import PrimalSide
 
+MANY_AT_CEILING = 64  # columns from which their sum is worth remembering
+MOST_UPDATES = 100  # of a sum before it is made anew, so that rounding does not add up
+
 
 class Box(NamedTuple):
     """``lower <= z <= upper``, entry by entry; entries may be infinite."""
@@ -49,6 +52,7 @@ class FeatureSpace:
         self.V = V
         self.p, self.n = V.shape
         self._projected: tuple[Array, FeatureSpace] | None = None
+        self._summed: tuple[IntArray, Array, int] = (np.zeros(0, dtype=np.intp), np.zeros((self.p, self.p)), 0)
         self.derived: dict[str, Any] = {}  # what others compute from V once
 
     @cached_property
@@ -70,13 +74,33 @@ class FeatureSpace:
         values = np.square(c @ self.V)
         return (c, values) if values.min() > 1e-3 else None
 
-    def weighted_gram(self, c: Array) -> Array:
-        """``V Diag(c) V'``, touching only the columns with a non-zero weight."""
+    def weighted_gram(self, c: Array, ceiling: float = np.inf) -> Array:
+        """``V Diag(c) V'``, touching only the columns with a non-zero weight.
+
+        Columns with the weight `ceiling` change rarely: their sum is remembered, and only changes are added to it.
+        """
+        at = np.flatnonzero(c == ceiling)
+        if len(at) > MANY_AT_CEILING:
+            rest = c.copy()
+            rest[at] = 0.0
+            return ceiling * self._sum_over(at) + self.weighted_gram(rest)
         (support,) = np.nonzero(c)
         if 2 * len(support) > self.n:
             return np.asarray((self.V * c) @ self.V.T)
         Vs = self.V[:, support]
         return np.asarray((Vs * c[support]) @ Vs.T)
+
+    def _sum_over(self, rows: IntArray) -> Array:
+        """``sum of V_i V_i'`` over the rows, from that of the last call."""
+        before, total, updates = self._summed
+        joined, left = np.setdiff1d(rows, before, True), np.setdiff1d(before, rows, True)
+        if 2 * (len(joined) + len(left)) > len(rows) or updates >= MOST_UPDATES:
+            total, updates = self.V[:, rows] @ self.V[:, rows].T, 0
+        elif len(joined) or len(left):
+            total = total + self.V[:, joined] @ self.V[:, joined].T - self.V[:, left] @ self.V[:, left].T
+            updates += 1
+        self._summed = (rows, total, updates)
+        return total
 
     def projected(self, Q: Array) -> FeatureSpace:
         """The subspace spanned by the orthonormal columns of Q.
@@ -155,7 +179,7 @@ class SideState:
 
 @dataclass(frozen=True)
 class SideCost:
-    """What one side pays: ``(b/n) sum_i f(X_i) + lam1 tr A + lam2 ||A||_F^2``.
+    """What one side pays: ``(b/n) sum_i [f(X_i) + (target_i - f(X_i))_+ / tau] + lam1 tr A + lam2 ||A||_F^2``.
 
     Attributes
     ----------
@@ -163,11 +187,24 @@ class SideCost:
         Width penalty.
     lam1, lam2 : float
         Trace and squared Frobenius penalties.
+    tau : float
+        In [0, 1): about the share of rows that may lie outside, at a price. 0 allows none, whatever the price.
     """
 
     b: float
     lam1: float
     lam2: float
+    tau: float = 0.0
+
+    @property
+    def is_hard(self) -> bool:
+        """Every row has to be covered."""
+        return self.tau == 0
+
+    @property
+    def shared(self) -> SideCost:
+        """Cost of the one function of the symmetric limit, half of that of two sides: ``tau`` counts for both."""
+        return replace(self, tau=2 * self.tau)
 
     @property
     def stiffness(self) -> float:
@@ -193,6 +230,8 @@ class SideTerm:
     def __init__(self, space: FeatureSpace, cost: SideCost) -> None:
         self.space, self.cost = space, cost
         self.regulariser = TraceFrobenius(cost.lam1, cost.lam2)
+        # the price of a row outside, for each unit that it lies outside, bounds its multiplier
+        self.ceiling = np.inf if cost.is_hard else cost.b / (space.n * cost.tau)
 
     @classmethod
     def of(cls, V: Array, **cost: float) -> SideTerm:
@@ -202,11 +241,11 @@ class SideTerm:
     @property
     def bounds(self) -> Box:
         """Of the multipliers, one per learning point."""
-        return Box(np.zeros(self.space.n), np.full(self.space.n, np.inf))
+        return Box(np.zeros(self.space.n), np.full(self.space.n, self.ceiling))
 
     def evaluate(self, c: Array, W: Array | None = None) -> SideState:
         """State at ``M = V Diag(c - b/n) V' + W``; one eigendecomposition."""
-        M = self.space.weighted_gram(c)
+        M = self.space.weighted_gram(c, self.ceiling)
         if self.cost.b:
             M -= (self.cost.b / self.space.n) * self.space.gram
         if W is not None:
@@ -231,10 +270,13 @@ class SideTerm:
         part = self.regulariser.decompose(S.T @ product(S))
         return S @ part.U[:, : part.rank], part.value
 
-    def objective(self, side: PrimalSide) -> float:
-        """``(b/n) sum_i f(X_i) + lam1 tr A + lam2 ||A||_F^2``."""
+    def objective(self, side: PrimalSide, target: Array) -> float:
+        """What the side pays for an operator; for a hard cost one that covers every row."""
         cost = self.cost
-        return cost.b * float(side.f.mean()) + cost.lam1 * side.trace + cost.lam2 * side.squared_norm
+        covered = cost.b * float(side.f.mean()) + cost.lam1 * side.trace + cost.lam2 * side.squared_norm
+        if cost.is_hard:
+            return covered
+        return covered + self.ceiling * float(np.maximum(target - side.f, 0.0).sum())
 
     def projected(self, Q: Array) -> SideTerm:
         """The same side with operators restricted to ``Q A Q'``, Q with orthonormal columns."""

@@ -11,7 +11,10 @@ from sosbands.problems.side import SideTerm
 
 
 class SymmetricProblem(OneSidedProblem):
-    """One function with ``f(X_i) >= |r_i|``, counted twice so that values continue those of finite penalties."""
+    """One function with ``f(X_i) >= |r_i|``, counted twice so that values continue those of finite penalties.
+
+    The term is that of the shared function (`SideCost.shared`): its ``tau`` is that of both sides together.
+    """
 
     def __init__(self, term: SideTerm, r: Array) -> None:
         super().__init__(term, np.abs(r), weight=2.0)

@@ -116,8 +116,7 @@ class TrainingPenaltyProblem(BandDual):
 
     def objective(self, sides: Sides) -> float:
         """Primal value."""
-        separate = sum(term.objective(side) for term, side in zip(self.sides, sides, strict=True))
-        return separate + self.lam_pen * float(np.square(sides[0].f - sides[1].f).sum())
+        return self._separate(sides) + self.lam_pen * float(np.square(sides[0].f - sides[1].f).sum())
 
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""

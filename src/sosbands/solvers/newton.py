@@ -72,7 +72,8 @@ def _newton_step(problem: SecondOrderProblem, z: Array, damping: float) -> tuple
     """Next point and the accepted step length, or None if no step of this damping raises the dual."""
     value, grad = problem.value_and_grad(z)
     box = problem.bounds
-    aim = box.clip(z + grad)  # where the optimality conditions see the variables that are not free
+    # where the optimality conditions see the variables that are not free; a step is no longer than the box is wide
+    aim = box.clip(z + np.minimum(1.0, box.upper - box.lower) * grad)
     active = (aim <= box.lower) | (aim >= box.upper)
     later = _left_for_later(z, grad, box)
     d = np.zeros_like(z)

@@ -38,6 +38,10 @@ class RestrictableProblem(SecondOrderProblem, Protocol):
         """Of the spaces that operators live in."""
 
     @property
+    def is_hard(self) -> bool:
+        """Every learning point has to be covered, in every subspace."""
+
+    @property
     def sizes(self) -> Array:
         """How much each learning point asks for."""
 
@@ -113,7 +117,7 @@ def solve_subspace(
 
 def _reaching(problem: RestrictableProblem, bases: Bases) -> Bases | None:
     """Subspaces in which every point can be covered, from `bases` and leading features; None if these are too many."""
-    while not _reaches(problem, problem.restricted(bases)):
+    while problem.is_hard and not _reaches(problem, problem.restricted(bases)):
         if any(2 * Q.shape[1] >= len(Q) for Q in bases):
             return None
         bases = _grown(bases, [np.eye(len(Q), 2 * Q.shape[1]) for Q in bases])
