@@ -224,7 +224,7 @@ def symmetric_sdp(
 ) -> SDPSolution:
     """Solve the symmetric limit: one function ``f >= |r|`` for both sides, its value counted twice.
 
-    With ``tau > 0`` a point outside costs ``b/(n tau)`` for each unit, once, as in the two-sided problems, half of it in
+    With ``tau > 0`` a point outside costs ``b/(n tau)`` for each unit, once as in the two-sided problems, half of it in
     the one-sided problem. The multipliers returned are those of the latter. Everything else is as in `asymmetric_sdp`.
     """
     both = _side(V, np.abs(r), b=b, lam1=lam1, lam2=lam2, tau=2 * tau)
