@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sosbands.bands.initial import penalty_scale
 from sosbands.bands.penalties import BandSettings, PenaltyScale, SymmetryPenalty, read_settings
 from sosbands.bands.prepare import PreparedBands, TwoSidedProblem, read_data
 from sosbands.bands.solution import BandSolution, zero_solution
 from sosbands.exceptions import NotCertifiedWarning, ZeroResidualsWarning
+from sosbands.problems import SideCost
 from sosbands.solvers import Status, solve_path
 
 
@@ -27,6 +28,7 @@ def learn_bands(
     symmetry_penalty: Any = 1.0,
     symmetry_kind: str = "training",
     rank: Any = "auto",
+    constant: bool = False,
     solver: str = "auto",
     tol: float = 1e-4,
     normalize: bool | PenaltyScale = False,
@@ -63,6 +65,9 @@ def learn_bands(
     rank : "auto", "exact", int or float in (0, 1)
         Number of kernel features, or the relative trace of the kernel matrix that they may leave out. "auto" is
         exact up to 500 points, above that it leaves out 1e-6 and takes at most 2000 features.
+    constant : bool
+        Add the constant function to the squares: off the data the bands tend to a constant instead of 0, and noise that
+        is the same everywhere needs no kernel function.
     solver : {"auto", "newton", "subspace", "lbfgs"}
         "auto" is "newton" for few features and "subspace" for many.
     tol : float
@@ -86,6 +91,7 @@ def learn_bands(
         learning_coverage=learning_coverage,
         symmetry_kind=symmetry_kind,
         rank=rank,
+        constant=constant,
         solver=solver,
         tol=tol,
         normalize=normalize,
@@ -93,32 +99,58 @@ def learn_bands(
     if X_kernel is not None and X is not None and len(X_kernel) != len(X):
         raise ValueError(f"X_kernel has {len(X_kernel)} rows: expected {len(X)}, as X")
     points = X if X_kernel is None else X_kernel
-    ((_, _, solution),) = _grid(points, residuals, [lengthscale], [symmetry_penalty], settings)
+    wanted = Wanted(lengthscale, settings.cost, settings.symmetry(symmetry_penalty))
+    (solution,) = _sequence(points, residuals, [wanted], settings)
     return solution
 
 
 def learn_band_path(
-    X: Any, residuals: Any, symmetry_penalties: Iterable[Any], *, lengthscale: Any = "median", **settings: Any
+    X: Any,
+    residuals: Any,
+    symmetry_penalties: Iterable[Any] | None = None,
+    *,
+    width_penalties: Iterable[float] | None = None,
+    learning_coverages: Iterable[float] | None = None,
+    lengthscale: Any = "median",
+    symmetry_penalty: Any = 1.0,
+    **settings: Any,
 ) -> Iterator[BandSolution]:
-    """Learn the bands for many symmetry penalties, each solve started from the last.
+    """Learn the bands for many values of one setting, each solve started from the last.
 
-    The kernel is factorised once. Penalties may include 0 and inf and come in any order; an increasing one is best.
-    Solutions are yielded as they are found.
+    The kernel is factorised once. Values may come in any order; an increasing one is best. Solutions are yielded as they
+    are found.
 
     Parameters
     ----------
     X, residuals
         As in :func:`learn_bands`.
-    symmetry_penalties : iterable
-        One solution each.
-    lengthscale
-        As in :func:`learn_bands`.
+    symmetry_penalties, width_penalties, learning_coverages : iterable
+        One of them: one solution for each value. Symmetry penalties may include 0 and inf.
+    lengthscale, symmetry_penalty
+        As in :func:`learn_bands`; the second for a path of something else.
     **settings
-        kernel, width_penalty, trace_penalty, frobenius_penalty, symmetry_kind, rank, solver, tol and normalize of
-        :func:`learn_bands`.
+        kernel, width_penalty, trace_penalty, frobenius_penalty, learning_coverage, symmetry_kind, rank, constant, solver,
+        tol and normalize of :func:`learn_bands`.
     """
-    grid = _grid(X, residuals, [lengthscale], list(symmetry_penalties), read_settings(**settings))
-    return (solution for _, _, solution in grid)
+    paths = {
+        "symmetry_penalty": symmetry_penalties,
+        "width_penalty": width_penalties,
+        "learning_coverage": learning_coverages,
+    }
+    given = {name: list(values) for name, values in paths.items() if values is not None}
+    if len(given) != 1:
+        raise ValueError(
+            f"{len(given)} of symmetry_penalties, width_penalties and learning_coverages were given: expected one"
+        )
+    ((name, values),) = given.items()
+    if name == "symmetry_penalty":
+        read = read_settings(**settings)
+        wanted = [Wanted(lengthscale, read.cost, read.symmetry(value)) for value in values]
+    else:
+        each = [read_settings(**{**settings, name: value}) for value in values]
+        wanted = [Wanted(lengthscale, one.cost, one.symmetry(symmetry_penalty)) for one in each]
+        read = each[0] if each else read_settings(**settings)
+    return _sequence(X, residuals, wanted, read)
 
 
 def learn_band_grid(
@@ -138,45 +170,57 @@ def learn_band_grid(
     **settings
         As in :func:`learn_band_path`.
     """
-    return _grid(X, residuals, lengthscales, symmetry_penalties, read_settings(**settings))
+    read = read_settings(**settings)
+    penalties = [read.symmetry(penalty) for penalty in symmetry_penalties]
+    columns = range(len(penalties))
+    order = [(i, j) for i in range(len(lengthscales)) for j in (columns if i % 2 == 0 else reversed(columns))]
+    wanted = [Wanted(lengthscales[i], read.cost, penalties[j]) for i, j in order]
+    solutions = _sequence(X, residuals, wanted, read)
+    return ((i, j, solution) for (i, j), solution in zip(order, solutions, strict=True))
 
 
-def _grid(
-    X: Any, residuals: Any, lengthscales: Sequence[Any], symmetry_penalties: Sequence[Any], settings: BandSettings
-) -> Iterator[tuple[int, int, BandSolution]]:
+class Wanted(NamedTuple):
+    """What distinguishes the problems of a sequence."""
+
+    lengthscale: Any
+    cost: SideCost
+    symmetry: SymmetryPenalty
+
+
+def _sequence(X: Any, residuals: Any, wanted: list[Wanted], settings: BandSettings) -> Iterator[BandSolution]:
     """Whatever is wrong is said at once, before the first solve; solutions come as they are asked for."""
-    wanted = [settings.symmetry(penalty) for penalty in symmetry_penalties]
     if not wanted:
         return iter(())
-    data = read_data(X, residuals, settings.kernel, settings.rank)
+    data = read_data(X, residuals, settings.kernel, settings.rank, settings.constant)
     scale = settings.normalize if isinstance(settings.normalize, PenaltyScale) else None
     if settings.normalize is True and data.r.any():
         scale = penalty_scale(data.points, data.r, settings.kernel, settings.rank, settings.tol, settings.solver)
-    setups = [data.prepare(ell, settings.cost, scale) for ell in lengthscales]
-    columns = range(len(wanted))
-    order = [(i, j) for i in range(len(setups)) for j in (columns if i % 2 == 0 else reversed(columns))]
-    if setups and setups[0].is_zero:
+    setups: list[PreparedBands] = []
+    for before, each in zip([None, *wanted], wanted, strict=False):
+        if before is not None and each.lengthscale is before.lengthscale:
+            setups.append(setups[-1].with_cost(each.cost))
+        else:
+            setups.append(data.prepare(each.lengthscale, each.cost, scale))
+    if not data.r.any():
         warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=3)
-        return ((i, j, zero_solution(setups[i].lower, setups[i].upper)) for i, j in order)
-    for i, j in order:
-        setups[i].problem(wanted[j])
-    return _solved(setups, wanted, order, settings)
+        return (zero_solution(setup.lower, setup.upper) for setup in setups)
+    for setup, each in zip(setups, wanted, strict=True):
+        setup.problem(each.symmetry)
+    return _solved(setups, wanted, settings)
 
 
-def _solved(
-    setups: list[PreparedBands], wanted: list[SymmetryPenalty], order: list[tuple[int, int]], settings: BandSettings
-) -> Iterator[tuple[int, int, BandSolution]]:
+def _solved(setups: list[PreparedBands], wanted: list[Wanted], settings: BandSettings) -> Iterator[BandSolution]:
     """Solve in this order; one problem, with the decompositions it remembers, lives at a time."""
     current: list[TwoSidedProblem] = []
 
     def problems() -> Iterator[TwoSidedProblem]:
-        for i, j in order:
-            current[:] = [setups[i].problem(wanted[j])]
+        for setup, each in zip(setups, wanted, strict=True):
+            current[:] = [setup.problem(each.symmetry)]
             yield current[0]
 
     results = solve_path(problems(), tol=settings.tol, solver=settings.solver)
-    for (i, j), result in zip(order, results, strict=True):
-        yield i, j, _certified(setups[i].solution(current[0], result), settings.tol)
+    for setup, result in zip(setups, results, strict=True):
+        yield _certified(setup.solution(current[0], result), settings.tol)
 
 
 def _certified(solution: BandSolution, tol: float) -> BandSolution:

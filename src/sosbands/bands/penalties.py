@@ -133,6 +133,7 @@ class BandSettings:
 
     kernel: Any
     rank: Any
+    constant: bool
     cost: SideCost
     kind: str
     solver: str
@@ -153,6 +154,7 @@ def read_settings(
     learning_coverage: float = 1.0,
     symmetry_kind: str = "training",
     rank: Any = "auto",
+    constant: bool = False,
     solver: str = "auto",
     tol: float = 1e-4,
     normalize: bool | PenaltyScale = False,
@@ -164,5 +166,6 @@ def read_settings(
         raise ValueError(f"tol={tol!r}: expected a number in (0, 1)")
     if not isinstance(normalize, (bool, PenaltyScale)):
         raise ValueError(f"normalize={normalize!r}: expected True, False or a PenaltyScale")
+    check("constant", constant, isinstance(constant, (bool, np.bool_)), "True or False")
     check_solver(solver)
-    return BandSettings(kernel, rank, cost, symmetry_kind, solver, tol, normalize)
+    return BandSettings(kernel, rank, bool(constant), cost, symmetry_kind, solver, tol, normalize)

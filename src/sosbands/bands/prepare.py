@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from sosbands.bands.penalties import PenaltyScale, SymmetryPenalty
 from sosbands.bands.solution import BandSolution, band_solution
 from sosbands.bands.units import SolverUnits, solver_units
 from sosbands.exceptions import InfeasibleProblemError, SymmetricLimitError
-from sosbands.kernels import KernelFeatures, learn_features, resolve_kernel
+from sosbands.kernels import Kernel, KernelFeatures, learn_features, resolve_kernel
 from sosbands.problems import (
     AsymmetricProblem,
     FeatureSpace,
@@ -56,11 +56,29 @@ class PreparedBands:
         """All residuals are zero, so that there is nothing to solve."""
         return not self.r.any()
 
+    def with_cost(self, cost: SideCost) -> PreparedBands:
+        """The same with another cost of the sides; what follows from the features alone is shared."""
+        if cost == self.given:
+            return self
+        other = replace(self, given=cost)
+        other.__dict__["_spaces"] = self._spaces
+        return other
+
     @cached_property
     def units(self) -> SolverUnits:
         """Units of the solver."""
-        variance = float(np.square(self.lower.V).sum(axis=0).max())
-        return solver_units(self.r, variance, self.given if self.scale is None else self.scale.cost(self.given))
+        return solver_units(self.r, self._variance, self.given if self.scale is None else self.scale.cost(self.given))
+
+    @cached_property
+    def _variance(self) -> float:
+        return float(np.square(self.lower.V).sum(axis=0).max())
+
+    @cached_property
+    def _spaces(self) -> tuple[FeatureSpace, FeatureSpace]:
+        """Features of both sides in the solver's units, one object if they are the same."""
+        root = np.sqrt(self._variance)
+        lower = FeatureSpace(self.lower.V / root)
+        return lower, lower if self.upper is self.lower else FeatureSpace(self.upper.V / root)
 
     @cached_property
     def sides(self) -> tuple[SideTerm, SideTerm]:
@@ -68,11 +86,9 @@ class PreparedBands:
         if self.given.is_hard:
             _check_reachable(self.lower, self.r < 0)
             _check_reachable(self.upper, self.r > 0)
-        lower = self._side(self.lower)
-        return lower, lower if self.upper is self.lower else self._side(self.upper)
-
-    def _side(self, features: KernelFeatures) -> SideTerm:
-        return SideTerm(FeatureSpace(features.V / np.sqrt(self.units.variance)), self.units.cost)
+        below, above = self._spaces
+        lower = SideTerm(below, self.units.cost)
+        return lower, lower if above is below else SideTerm(above, self.units.cost)
 
     def problem(self, penalty: SymmetryPenalty) -> TwoSidedProblem:
         """The two-sided problem in the solver's units."""
@@ -105,6 +121,7 @@ class LearningData:
     r: Array
     kernel: Any
     rank: Any
+    constant: bool = False
 
     def prepare(self, lengthscale: Any, cost: SideCost, scale: PenaltyScale | None) -> PreparedBands:
         """Factorise the kernels."""
@@ -113,21 +130,26 @@ class LearningData:
 
     def _features(self, lengthscale: Any) -> tuple[KernelFeatures, KernelFeatures]:
         """Features of each side, one object if both sides have the same lengthscale."""
-        points, kernel, rank = self.points, self.kernel, self.rank
         if not isinstance(lengthscale, dict):
-            shared = learn_features(points, resolve_kernel(kernel, lengthscale, points), rank)
+            shared = self._learn(self._kernel(lengthscale))
             return shared, shared
         if set(lengthscale) != {"lower", "upper"}:
             raise ValueError(f"lengthscale={lengthscale!r}: expected the keys 'lower' and 'upper'")
-        kernels = [resolve_kernel(kernel, lengthscale[side], points) for side in ("lower", "upper")]
-        lower = learn_features(points, kernels[0], rank)
-        return lower, lower if kernels[0] == kernels[1] else learn_features(points, kernels[1], rank)
+        kernels = [self._kernel(lengthscale[side]) for side in ("lower", "upper")]
+        lower = self._learn(kernels[0])
+        return lower, lower if kernels[0] == kernels[1] else self._learn(kernels[1])
+
+    def _kernel(self, lengthscale: Any) -> Kernel:
+        return resolve_kernel(self.kernel, lengthscale, self.points)
+
+    def _learn(self, kernel: Kernel) -> KernelFeatures:
+        return learn_features(self.points, kernel, self.rank, constant=self.constant)
 
 
-def read_data(X: Any, residuals: Any, kernel: Any, rank: Any) -> LearningData:
+def read_data(X: Any, residuals: Any, kernel: Any, rank: Any, constant: bool = False) -> LearningData:
     """Check points and residuals."""
     points = _check_points(X, kernel)
-    return LearningData(points, check_residuals(residuals, len(points)), kernel, rank)
+    return LearningData(points, check_residuals(residuals, len(points)), kernel, rank, constant)
 
 
 def _check_reachable(features: KernelFeatures, needed: AnyArray) -> None:

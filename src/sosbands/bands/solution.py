@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sosbands.kernels import KernelFeatures, StationaryKernel
 from sosbands.problems import DualPoint, PrimalSide
 from sosbands.solvers import HistoryRow, SolverResult, Status
 
-ACTIVE = 1e-6  # multipliers above this fraction of the largest count as active constraints
+ACTIVE = 1e-6  # multipliers above this fraction of the largest are positive, within it of their ceiling at it
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,21 +23,25 @@ class BandSolution:
     Attributes
     ----------
     lower, upper : SoSFunction
-        ``f_lo`` and ``f_up``; call them with points. At the learning points they cover every residual.
+        ``f_lo`` and ``f_up``; call them with points. At the learning points they cover every residual, except those of
+        `outside_lower` and `outside_upper` if ``learning_coverage < 1``.
     dual_value, primal_value : float
         Lower and upper bound of the optimal value; `primal_value` is attained by `lower` and `upper`.
     gap : float
         ``(primal_value - dual_value) / primal_value``.
     violation : float
-        Largest constraint violation at the learning points relative to the RMS of the residuals (rounding only,
-        unless the gap is infinite).
+        How far the farthest residual lies outside, relative to the RMS of the residuals: rounding only, unless
+        ``learning_coverage < 1`` or the gap is infinite.
     status : Status
     iterations, decompositions : int
     seconds : float
     rank : tuple of int
         Numbers of squares in `lower` and `upper`.
     active_lower, active_upper : ndarray of int
-        Learning rows with a positive multiplier: those that shape each band.
+        Learning rows with a positive multiplier that lie on the band: those that shape it.
+    outside_lower, outside_upper : ndarray of int
+        Learning rows whose multiplier is as large as the price of a row outside: they pull at the band from outside,
+        however far they are. None if ``learning_coverage`` is 1.
     values_lower, values_upper : ndarray of shape (n,)
         Band functions at the learning points.
     dual : DualPoint
@@ -61,6 +65,8 @@ class BandSolution:
     rank: tuple[int, int]
     active_lower: IntArray
     active_upper: IntArray
+    outside_lower: IntArray
+    outside_upper: IntArray
     values_lower: Array
     values_upper: Array
     dual: DualPoint
@@ -69,6 +75,8 @@ class BandSolution:
     def __repr__(self) -> str:
         """Readable, one fact per line."""
         features = self.lower.features
+        below, above = len(self.outside_lower), len(self.outside_upper)
+        outside = f"  outside        {below} points below, {above} above, by {self.violation:.2g} RMS at most\n"
         return (
             f"BandSolution({self.status.value}: certified relative gap {self.gap:.2g})\n"
             f"  optimal value  between {self.dual_value:.8g} and {self.primal_value:.8g}\n"
@@ -77,6 +85,7 @@ class BandSolution:
             f"  squares        lower {self.rank[0]}, upper {self.rank[1]}, in {features.rank} features"
             f" (trace left out {features.trace_left_out:.1g})\n"
             f"  shaped by      {len(self.active_lower)} points below, {len(self.active_upper)} above\n"
+            f"{outside if below + above else ''}"
             f"  work           {self.iterations} iterations, {self.decompositions} decompositions,"
             f" {self.seconds:.3g} s"
         )
@@ -91,6 +100,7 @@ class BandSolution:
             "primal_value": self.primal_value,
             "gap": self.gap,
             "violation": self.violation,
+            "n_outside": len(self.outside_lower) + len(self.outside_upper),
             "iterations": self.iterations,
             "decompositions": self.decompositions,
             "seconds": self.seconds,
@@ -117,12 +127,13 @@ class SymmetryBound:
     Attributes
     ----------
     operator : float
-        ``||A_lo - A_up||_op``, ours, for kernels with k(x, x) = 1; holds everywhere.
+        ``s ||A_lo - A_up||_op``, ours, for kernels with k(x, x) = 1; holds everywhere. ``s = ||Phi||^2`` is 1, and
+        ``1 + constant^2`` with a constant among the features.
     training : float or None
-        ``max_i |f_lo - f_up|(X_i) + 2 sqrt(5/3)/theta ||A_lo - A_up||_op rho``, ours, on the domain; only for
+        ``max_i |f_lo - f_up|(X_i) + 2 sqrt(5/3 s)/theta ||A_lo - A_up||_op rho``, ours, on the domain; only for
         the isotropic Matern 5/2 kernel.
     paper_operator : float or None
-        ``M ||A_lo - A_up||_*`` (Prop. "Error bounds"), Matern 5/2.
+        ``M ||A_lo - A_up||_*`` (Prop. "Error bounds"), Matern 5/2 without a constant.
     paper_training : float or None
         ``2 d D M ||A_lo - A_up||_* rho + ||f_lo - f_up||_2``, with the constant that the proof gives.
     """
@@ -143,18 +154,22 @@ def symmetry_bound(solution: BandSolution, rho: float | None) -> SymmetryBound:
         raise ValueError(f"fill_distance={rho!r}: expected a finite number >= 0")
     eigenvalues = np.linalg.eigvalsh(lower.operator - upper.operator)
     largest, nuclear = float(np.abs(eigenvalues).max(initial=0.0)), float(np.abs(eigenvalues).sum())
+    size = 1.0 + lower.features.constant**2  # of ||Phi(x)||^2, at most
     if kernel.name != "matern52" or len(kernel.lengthscale) != 1:
-        return SymmetryBound(largest, None, None, None)
+        return SymmetryBound(size * largest, None, None, None)
     (theta,) = kernel.lengthscale
     d = lower.features.landmarks.shape[1]
     M = 2 ** (3 + d / 2) * (2 * np.pi) ** (d / 2)
-    slope = np.sqrt(5 / 3) / theta
+    slope = np.sqrt(5 / 3) / theta  # of Phi; a constant among the features has none
     difference = solution.values_lower - solution.values_upper
-    training = paper_training = None
+    training = paper_operator = paper_training = None
     if rho is not None:
-        training = float(np.abs(difference).max() + 2 * slope * largest * rho)
-        paper_training = float(2 * d * max(1.0, slope) * M * nuclear * rho + np.linalg.norm(difference))
-    return SymmetryBound(largest, training, float(M * nuclear), paper_training)
+        training = float(np.abs(difference).max() + 2 * slope * np.sqrt(size) * largest * rho)
+    if size == 1:
+        paper_operator = float(M * nuclear)
+        if rho is not None:
+            paper_training = float(2 * d * max(1.0, slope) * M * nuclear * rho + np.linalg.norm(difference))
+    return SymmetryBound(size * largest, training, paper_operator, paper_training)
 
 
 def band_solution(
@@ -163,9 +178,11 @@ def band_solution(
     """The solver's result in the user's units."""
     certificate = result.certificate
     side_lo, side_up = certificate.sides if len(certificate.sides) == 2 else certificate.sides * 2
+    ceiling = units.cost.ceiling(len(point.gamma_lo))
+    below, above = _shaping(point.gamma_lo, ceiling), _shaping(point.gamma_up, ceiling)
     dual = point.scaled(units.multiplier)
     if dual.W is not None:
-        dual = DualPoint(dual.gamma_lo, dual.gamma_up, W=dual.W * units.variance)
+        dual = replace(dual, W=dual.W * units.variance)
     history = tuple(
         HistoryRow(
             row.iteration,
@@ -189,8 +206,10 @@ def band_solution(
         decompositions=result.decompositions,
         seconds=result.seconds,
         rank=(side_lo.B.shape[1], side_up.B.shape[1]),
-        active_lower=_active(dual.gamma_lo),
-        active_upper=_active(dual.gamma_up),
+        active_lower=below[0],
+        active_upper=above[0],
+        outside_lower=below[1],
+        outside_upper=above[1],
         values_lower=units.rms * side_lo.f,
         values_upper=units.rms * side_up.f,
         dual=dual,
@@ -216,6 +235,8 @@ def zero_solution(lower: KernelFeatures, upper: KernelFeatures) -> BandSolution:
         rank=(0, 0),
         active_lower=nothing,
         active_upper=nothing,
+        outside_lower=nothing,
+        outside_upper=nothing,
         values_lower=zeros,
         values_upper=zeros,
         dual=DualPoint(zeros, zeros),
@@ -228,5 +249,8 @@ def _function(features: KernelFeatures, side: PrimalSide, units: SolverUnits) ->
     return SoSFunction(features, np.sqrt(unit) * side.B, unit * side.ridge)
 
 
-def _active(gamma: Array) -> IntArray:
-    return np.flatnonzero(gamma > ACTIVE * gamma.max(initial=0.0))
+def _shaping(gamma: Array, ceiling: float) -> tuple[IntArray, IntArray]:
+    """Rows on the band and rows outside it, by their multipliers."""
+    outside = gamma >= (1 - ACTIVE) * ceiling
+    positive = gamma > ACTIVE * gamma.max(initial=0.0)
+    return np.flatnonzero(positive & ~outside), np.flatnonzero(positive & outside)

@@ -70,8 +70,8 @@ def deployed_pair(lower: SoSFunction, upper: SoSFunction) -> tuple[SoSFunction, 
 def evaluate_pair(lower: SoSFunction, upper: SoSFunction, X: Any) -> tuple[Array, Array, Array]:
     """Values of both functions and the support of X, with each feature computed once.
 
-    The support ``||Phi(x)||^2 / k(x, x)`` is 1 at the learning points and tends to 0 far from them; with different
-    features below and above it is the smaller of the two.
+    The support ``||Phi(x)||^2 / k(x, x)``, without a constant among the features, is 1 at the learning points and tends
+    to 0 far from them; with different features below and above it is the smaller of the two.
     """
     below, above, kept = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
     same = upper.features is lower.features
@@ -79,7 +79,7 @@ def evaluate_pair(lower: SoSFunction, upper: SoSFunction, X: Any) -> tuple[Array
     for Phi_lo, Phi_up in pairs:
         below.append(lower._values(Phi_lo))
         above.append(upper._values(Phi_up))
-        kept.append(np.minimum(np.square(Phi_lo).sum(axis=0), np.square(Phi_up).sum(axis=0)))
+        kept.append(np.minimum(lower.features.kept(Phi_lo), upper.features.kept(Phi_up)))
     variance = lower.features.variance(X)
     share = np.divide(np.concatenate(kept), variance, out=np.zeros(len(variance)), where=variance > 0)
     return np.concatenate(below), np.concatenate(above), np.minimum(share, 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ Rank = str | int | float | tuple[int, float]
 class KernelFeatures:
     """Features ``Phi(x) = L^-1 k_P(x)`` on pivots P, with ``Phi(X_i)`` = column i of `V`.
 
+    With a constant among them, ``Phi(x) = (constant, L^-1 k_P(x))``, which are the features of ``k + constant^2``.
+
     Attributes
     ----------
     kernel : Kernel
@@ -43,6 +45,8 @@ class KernelFeatures:
         ``1 - tr(V'V)/tr(K)``.
     smallest_ratio : float
         ``min_i (V'V)_ii / K_ii`` over the learning points.
+    constant : float
+        The first feature, or 0 if there is none. It counts neither in the two numbers above nor as support.
     """
 
     kernel: Kernel
@@ -51,6 +55,7 @@ class KernelFeatures:
     landmarks: AnyArray
     trace_left_out: float
     smallest_ratio: float
+    constant: float = 0.0
 
     @property
     def rank(self) -> int:
@@ -89,7 +94,11 @@ class KernelFeatures:
             points = points.astype(float, copy=False)  # block by block, so that float32 input is never copied whole
         # Φ(x) = L⁻¹ k_P(x)
         Phi: Array = solve_triangular(self.L, self.kernel(points, self.landmarks).T, lower=True, check_finite=False)
-        return Phi
+        return _with_constant(Phi, self.constant) if self.constant else Phi
+
+    def kept(self, Phi: Array) -> Array:
+        """``||L^-1 k_P(x)||^2``, how much of ``k(x, x)`` the features of points keep."""
+        return np.asarray(np.square(Phi[1:] if self.constant else Phi).sum(axis=0))
 
     def _check_points(self, X: Any) -> AnyArray:
         """New points as an array of the learning points' shape; finite numbers unless a callable compares them."""
@@ -110,7 +119,11 @@ class KernelFeatures:
         return points
 
 
-def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelFeatures:
+def _with_constant(V: Array, constant: float) -> Array:
+    return np.concatenate([np.full((1, V.shape[1]), constant), V])
+
+
+def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact", *, constant: bool = False) -> KernelFeatures:
     """Pivoted Cholesky features of the learning points.
 
     Parameters
@@ -123,6 +136,9 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelF
         "exact" runs to machine precision; "auto" does so up to 500 points and leaves out 1e-6 of the trace above;
         an int is the largest number of features; a float in (0, 1) the relative trace that may be left out; a pair of
         them stops at whichever comes first.
+    constant : bool
+        Put a constant first, as large as the root of the largest ``k(x, x)``: off the data functions of the features
+        then tend to a constant instead of 0.
     """
     max_rank, trace_tol = _parse_rank(rank, len(X))
     diag = _checked_diag(kernel, X)
@@ -155,7 +171,10 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact") -> KernelF
             LowRankWarning,
             stacklevel=4,
         )
-    return features
+    if not constant:
+        return features
+    size = float(np.sqrt(diag.max()))
+    return replace(features, V=_with_constant(features.V, size), constant=size)
 
 
 def _assemble(X: AnyArray, kernel: Kernel, V: Array, pivots: IntArray, diag: Array) -> KernelFeatures:

@@ -96,10 +96,11 @@ class AsymmetricProblem:
 
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""
-        return DualPoint(z[: self.n], z[self.n :])
+        return DualPoint(z[: self.n], z[self.n :], ceiling=self._parts[0].sides[0].ceiling)
 
     def start_from(self, point: DualPoint) -> Array:
         """Start from the solution of a neighbouring problem."""
+        point = point.below(self._parts[0].sides[0].ceiling)
         weights = self.bounds.clip(np.concatenate(point.weights))
         if point.alpha_0 is None and not point.shared:
             return weights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ class DualPoint:
         Multiplier of the operator penalty.
     shared : bool
         The point of a symmetric problem, whose one operator serves both sides.
+    ceiling : float
+        Upper bound of the multipliers of each side.
     """
 
     gamma_lo: Array
@@ -30,6 +32,7 @@ class DualPoint:
     alpha_0: Array | None = None
     W: Array | None = None
     shared: bool = False
+    ceiling: float = np.inf
 
     @property
     def weights(self) -> tuple[Array, Array]:
@@ -55,4 +58,12 @@ class DualPoint:
         """All multipliers times `factor`."""
         alpha_0 = None if self.alpha_0 is None else factor * self.alpha_0
         W = None if self.W is None else factor * self.W
-        return DualPoint(factor * self.gamma_lo, factor * self.gamma_up, alpha_0, W, self.shared)
+        ceiling = factor * self.ceiling
+        return DualPoint(factor * self.gamma_lo, factor * self.gamma_up, alpha_0, W, self.shared, ceiling)
+
+    def below(self, ceiling: float) -> DualPoint:
+        """The multipliers for another ceiling: points outside stay outside."""
+        if not (np.isfinite(ceiling) and np.isfinite(self.ceiling) and self.ceiling > 0) or ceiling == self.ceiling:
+            return self
+        factor = ceiling / self.ceiling
+        return replace(self, gamma_lo=factor * self.gamma_lo, gamma_up=factor * self.gamma_up, ceiling=ceiling)

@@ -155,10 +155,11 @@ class OperatorPenaltyProblem(BandDual):
 
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""
-        return DualPoint(z[: self.n], z[self.n : 2 * self.n], W=self._W(z))
+        return DualPoint(z[: self.n], z[self.n : 2 * self.n], W=self._W(z), ceiling=self.sides[0].ceiling)
 
     def start_from(self, point: DualPoint) -> Array:
         """Start from the solution of a neighbouring problem."""
+        point = point.below(self.sides[0].ceiling)
         if point.W is not None and point.W.shape == (self.p, self.p):
             W = point.W
         else:

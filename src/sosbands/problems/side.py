@@ -201,6 +201,10 @@ class SideCost:
         """Every row has to be covered."""
         return self.tau == 0
 
+    def ceiling(self, n: int) -> float:
+        """Price of each unit that one of n rows lies outside, which bounds its multiplier."""
+        return np.inf if self.is_hard else self.b / (n * self.tau)
+
     @property
     def shared(self) -> SideCost:
         """Cost of the one function of the symmetric limit, half of that of two sides: ``tau`` counts for both."""
@@ -230,8 +234,7 @@ class SideTerm:
     def __init__(self, space: FeatureSpace, cost: SideCost) -> None:
         self.space, self.cost = space, cost
         self.regulariser = TraceFrobenius(cost.lam1, cost.lam2)
-        # the price of a row outside, for each unit that it lies outside, bounds its multiplier
-        self.ceiling = np.inf if cost.is_hard else cost.b / (space.n * cost.tau)
+        self.ceiling = cost.ceiling(space.n)
 
     @classmethod
     def of(cls, V: Array, **cost: float) -> SideTerm:

@@ -27,8 +27,10 @@ class SymmetricProblem(OneSidedProblem):
     def dual_point(self, z: Array) -> DualPoint:
         """Multipliers of the two-sided problem: all of ``2 gamma_i`` on the side that the residual is on."""
         below = self.r < 0
-        return DualPoint(np.where(below, 2 * z, 0.0), np.where(below, 0.0, 2 * z), shared=True)
+        ceiling = 2 * self.sides[0].ceiling
+        return DualPoint(np.where(below, 2 * z, 0.0), np.where(below, 0.0, 2 * z), shared=True, ceiling=ceiling)
 
     def start_from(self, point: DualPoint) -> Array:
         """Start from the solution of a neighbouring problem."""
+        point = point.below(2 * self.sides[0].ceiling)
         return 0.5 * (point.gamma_lo + point.gamma_up)

@@ -120,8 +120,9 @@ class TrainingPenaltyProblem(BandDual):
 
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""
-        return DualPoint(z[: self.n], z[self.n : 2 * self.n], self._alpha_0(z))
+        return DualPoint(z[: self.n], z[self.n : 2 * self.n], self._alpha_0(z), ceiling=self.sides[0].ceiling)
 
     def start_from(self, point: DualPoint) -> Array:
         """Start from the solution of a neighbouring problem."""
+        point = point.below(self.sides[0].ceiling)
         return np.concatenate([point.gamma_lo, point.gamma_up, point.mean_alpha_0 / self.scale])

@@ -1,0 +1,256 @@
+"""Rows outside at a price, and the constant among the squares: what the solution says, paths, and the limits."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from contracts import matern52, omega_star, values_at
+from sosbands import learn_band_path, learn_bands
+from sosbands.kernels import StationaryKernel, learn_features
+from sosbands.solvers import Status
+from studies.reference import sdp
+
+TOL = 1e-6
+PENALTIES = {"trace_penalty": 0.1, "frobenius_penalty": 0.5}
+
+
+def data(n=60, seed=0, d=1):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    return X, (0.5 + X[:, 0] ** 2) * (rng.gamma(1.5, size=n) - 1.5)
+
+
+def learn(X, r, **settings):
+    solution = learn_bands(X, r, **{"lengthscale": 0.5, "tol": TOL, **PENALTIES, **settings})
+    assert solution.status == Status.CONVERGED
+    assert 0 <= solution.gap <= TOL
+    return solution
+
+
+# ---------------------------------------------------------------- rows outside
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.3, np.inf])
+def test_rows_at_their_ceiling_lie_outside_and_rows_below_it_on_the_band(penalty):
+    X, r = data()
+    bands = learn(X, r, learning_coverage=0.8, width_penalty=30.0, symmetry_penalty=penalty)
+    sides = [
+        (-r, bands.values_lower, bands.outside_lower, bands.active_lower),
+        (r, bands.values_upper, bands.outside_upper, bands.active_upper),
+    ]
+    for target, f, outside, active in sides:
+        assert np.all(target[outside] >= f[outside] - 1e-3)
+        np.testing.assert_allclose(target[active], f[active], atol=2e-3)
+        rest = np.setdiff1d(np.arange(len(r)), np.concatenate([outside, active]))
+        assert np.all(target[rest] <= f[rest] + 1e-3)
+    n_outside = len(bands.outside_lower) + len(bands.outside_upper)
+    assert 4 <= n_outside <= 18
+    assert bands.certificate["n_outside"] == n_outside
+    assert f"outside        {len(bands.outside_lower)} points below, {len(bands.outside_upper)} above" in repr(bands)
+    rms = np.sqrt(np.mean(r**2))
+    worst = max(np.max(-r - bands.values_lower), np.max(r - bands.values_upper))
+    assert bands.violation == pytest.approx(worst / rms, rel=1e-9)
+
+
+def test_hard_bands_have_no_row_outside():
+    bands = learn(*data(), symmetry_penalty=0.0)
+    assert len(bands.outside_lower) == len(bands.outside_upper) == 0
+    assert bands.violation <= 1e-9
+    assert "outside" not in repr(bands)
+
+
+def test_the_farthest_row_has_no_influence_once_it_is_outside():
+    X, r = data()
+    far = r.copy()
+    far[np.argmax(r)] *= 50
+    one, other = (learn(X, target, learning_coverage=0.8, width_penalty=30.0) for target in (r, far))
+    np.testing.assert_allclose(other.values_upper, one.values_upper, atol=2e-2 * one.values_upper.max())
+    hard = learn(X, far, width_penalty=30.0)
+    assert hard.values_upper.max() > 20 * one.values_upper.max()
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0, np.inf])
+def test_coverage_towards_one_tends_to_the_hard_problem(penalty):
+    X, r = data(30)
+    hard = learn(X, r, symmetry_penalty=penalty)
+    gaps = []
+    for c in (0.9, 0.99, 0.9999):
+        soft = learn(X, r, learning_coverage=c, symmetry_penalty=penalty)
+        assert soft.dual_value <= hard.primal_value * (1 + TOL)
+        gaps.append(hard.primal_value - soft.primal_value)
+    assert gaps[0] > gaps[1] > 0
+    assert abs(gaps[2]) <= 3 * TOL * hard.primal_value  # the price exceeds every multiplier
+
+
+@pytest.mark.parametrize("kind", ["training", "operator"])
+def test_the_value_is_continuous_and_increasing_in_the_symmetry_penalty(kind):
+    X, r = data(25)
+    penalties = [0.0, 1e-8, 1e-4, 1e-2, 1.0, 1e2, 1e8, np.inf]
+    settings = {"learning_coverage": 0.8, "width_penalty": 20.0, "symmetry_kind": kind}
+    values = [learn(X, r, symmetry_penalty=penalty, **settings).dual_value for penalty in penalties]
+    assert np.all(np.diff(values) >= -2 * TOL * values[-1])
+    assert values[1] == pytest.approx(values[0], rel=1e-5)
+    assert values[-2] == pytest.approx(values[-1], rel=1e-5)
+    assert values[-1] > 1.01 * values[0]
+
+
+def test_without_a_price_the_bands_vanish():
+    bands = learn(*data(), width_penalty=0.0, learning_coverage=0.9)
+    assert bands.dual_value == bands.primal_value == 0
+    assert not bands.values_lower.any()
+
+
+@pytest.mark.parametrize("coverage", [0.6, 0.9])
+def test_repeated_points_with_weak_penalties_get_their_quantile(coverage):
+    rng = np.random.default_rng(2)
+    X = np.repeat([[-5.0], [0.0], [5.0]], 41, axis=0)
+    r = rng.standard_normal(123) * np.repeat([1.0, 2.0, 3.0], 41) + 0.2
+    bands = learn(
+        X,
+        r,
+        lengthscale=0.5,
+        learning_coverage=coverage,
+        width_penalty=1.0,
+        trace_penalty=1e-6,
+        frobenius_penalty=1e-6,
+        symmetry_penalty=0.0,
+    )
+    tau = (1 - coverage) / 2
+    for k in range(3):
+        rows = slice(41 * k, 41 * (k + 1))
+        for target, f in ((r, bands.values_upper), (-r, bands.values_lower)):
+            # 41 tau is no integer, so that the quantile is one of the residuals
+            expected = max(0.0, np.sort(target[rows])[int(np.ceil(41 * (1 - tau))) - 1])
+            np.testing.assert_allclose(f[rows], expected, atol=2e-3 * np.abs(r).max())
+
+
+@pytest.mark.parametrize("value", [0.0, -0.1, 1.1, np.nan, "0.9", True, None])
+def test_bad_coverages_are_named(value):
+    with pytest.raises(ValueError, match=r"learning_coverage=.*: expected a number in \(0, 1\]"):
+        learn_bands(*data(10), learning_coverage=value)
+
+
+def test_scaling_law_with_rows_outside():
+    """Residuals c r with (b, lam1, lam2/c, lam_pen/c) give c f and c times the value; the coverage has no unit."""
+    X, r = data(25)
+    one = learn(X, r, learning_coverage=0.8, width_penalty=10.0, symmetry_penalty=0.4)
+    other = learn(
+        X,
+        7 * r,
+        learning_coverage=0.8,
+        width_penalty=10.0,
+        frobenius_penalty=0.5 / 7,
+        symmetry_penalty=0.4 / 7,
+    )
+    assert other.primal_value == pytest.approx(7 * one.primal_value, rel=3 * TOL)
+    np.testing.assert_allclose(other.values_upper, 7 * one.values_upper, atol=7e-3 * one.values_upper.max())
+
+
+# ---------------------------------------------------------------- paths
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("width_penalties", [1.0, 5.0, 30.0, 200.0]), ("learning_coverages", [0.5, 0.8, 0.95, 1.0, 0.9])],
+)
+@pytest.mark.parametrize("penalty", [0.0, 1.0, np.inf])
+def test_paths_of_other_settings_equal_cold_solves(name, values, penalty):
+    X, r = data(80)
+    single = {"width_penalties": "width_penalty", "learning_coverages": "learning_coverage"}[name]
+    fixed = {"lengthscale": 0.5, "tol": TOL, **PENALTIES, "symmetry_penalty": penalty}
+    fixed |= {"learning_coverage": 0.9} if single == "width_penalty" else {"width_penalty": 20.0}
+    warm = list(learn_band_path(X, r, **{name: values}, **fixed))
+    cold = [learn_bands(X, r, **fixed, **{single: value}) for value in values]
+    for one, other in zip(warm, cold, strict=True):
+        assert one.gap <= TOL
+        assert one.dual_value == pytest.approx(other.dual_value, rel=2 * TOL)
+    assert sum(s.decompositions for s in warm) < 0.8 * sum(s.decompositions for s in cold)
+
+
+@pytest.mark.parametrize("given", [{}, {"symmetry_penalties": [1.0], "width_penalties": [1.0]}])
+def test_a_path_is_along_one_setting(given):
+    with pytest.raises(ValueError, match=f"{len(given)} of symmetry_penalties, .* were given: expected one"):
+        learn_band_path(*data(10), **given)
+
+
+# ---------------------------------------------------------------- the constant
+
+
+def test_features_with_a_constant_are_those_of_the_kernel_plus_one():
+    X = data(12, d=2)[0]
+    features = learn_features(X, StationaryKernel("matern52", (0.7,)), "exact", constant=True)
+    np.testing.assert_allclose(features.V.T @ features.V, matern52(X, X, 0.7) + 1, atol=1e-12)
+    np.testing.assert_allclose(features.transform(X), features.V, atol=1e-8)
+    np.testing.assert_allclose(features.kept(features.V), 1.0, atol=1e-12)
+    assert features.constant == 1.0
+
+
+@pytest.mark.parametrize("coverage", [0.8, 1.0])
+def test_off_the_data_bands_with_the_constant_tend_to_a_constant(coverage):
+    X, r = data()
+    settings = {"learning_coverage": coverage, "width_penalty": 20.0, "symmetry_penalty": 0.0}
+    far = np.array([[1e3], [-1e4], [1e5]])
+    bands, without = (learn(X, r, constant=constant, **settings) for constant in (True, False))
+    values = bands.upper(far)
+    np.testing.assert_allclose(values, values[0], rtol=1e-9)
+    assert values[0] > 0.1 * bands.values_upper.mean()
+    np.testing.assert_allclose(without.upper(far), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.5, np.inf])
+def test_the_constant_against_the_sdp(penalty):
+    X, r = data(14)
+    bands = learn(X, r, constant=True, learning_coverage=0.8, width_penalty=10.0, symmetry_penalty=penalty)
+    K = matern52(X, X, 0.5) + 1
+    w, Q = np.linalg.eigh(K)
+    V = np.sqrt(np.maximum(w, 0))[:, None] * Q.T
+    given = {"b": 10.0, "lam1": 0.1, "lam2": 0.5, "tau": 0.1}
+    if penalty == 0:
+        reference = sdp.asymmetric_sdp(V, V, r, **given)
+    elif np.isinf(penalty):
+        reference = sdp.symmetric_sdp(V, r, **given)
+    else:
+        reference = sdp.training_penalty_sdp(V, V, r, **given, lam_pen=penalty)
+    assert bands.primal_value == pytest.approx(reference.value, rel=1e-5)
+    np.testing.assert_allclose(bands.values_upper, values_at(reference.upper, V), atol=5e-3 * bands.values_upper.max())
+
+
+def test_one_constant_by_hand():
+    """A single feature, the constant: the dual is a function of the sum of the multipliers."""
+    r = np.array([0.2, 0.9, 1.7, 2.0, 5.0])
+    b, lam1, lam2, c = 4.0, 0.1, 0.5, 0.6
+    K = np.ones((5, 5))
+    bands = learn_bands(
+        K,
+        r,
+        kernel="precomputed",
+        width_penalty=b,
+        trace_penalty=lam1,
+        frobenius_penalty=lam2,
+        learning_coverage=c,
+        symmetry_penalty=0.0,
+        tol=1e-9,
+    )
+    price = b / (5 * (1 - c) / 2)
+
+    def cost(f):
+        return b * f + price * np.maximum(r - f, 0).sum() + lam1 * f + lam2 * f**2
+
+    best = minimize_scalar(cost, bounds=(0, 5), method="bounded", options={"xatol": 1e-10})
+    assert bands.primal_value == pytest.approx(best.fun, rel=1e-7)
+    np.testing.assert_allclose(bands.values_upper, best.x, atol=1e-4)
+    value, _ = omega_star(np.array([[bands.dual.gamma_up.sum() - b]]), lam1, lam2)
+    assert bands.dual.gamma_up @ r - value == pytest.approx(best.fun, rel=1e-6)
+
+
+def test_symmetry_bounds_hold_with_a_constant():
+    X, r = data(40)
+    bands = learn(X, r, constant=True, symmetry_penalty=0.1, learning_coverage=0.9, width_penalty=20.0)
+    grid = np.linspace(-1, 1, 500)[:, None]
+    fill = np.max(np.min(np.abs(grid - X[:, 0]), axis=1))
+    bound = bands.symmetry_bound(fill)
+    largest = np.abs(bands.lower(grid) - bands.upper(grid)).max()
+    assert largest <= bound.operator
+    assert largest <= bound.training
+    assert bound.paper_operator is None
+    assert bound.paper_training is None
