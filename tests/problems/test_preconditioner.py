@@ -8,10 +8,8 @@ from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.problems import OperatorPenaltyProblem, SideTerm, TrainingPenaltyProblem
 from sosbands.problems.conjugates import TraceFrobenius
 from sosbands.problems.preconditioner import (
-    FULL_ROWS,
-    MAX_RANK,
-    ROUGH_TRACE,
-    ROWS_PER_FEATURE,
+    RANK,
+    ROUGH,
     TRACE_LEFT,
     _compressed_hessian,
     newton_preconditioner,
@@ -85,18 +83,15 @@ def test_square_features(n, ell, d):
     assert np.linalg.eigvalsh(remainder)[0] >= -1e-10 * n
     np.testing.assert_allclose(squares.gram, R @ R.T, atol=1e-12 * n)
     left = np.trace(remainder) / np.trace(K2)
-    if n <= FULL_ROWS:
+    assert squares.left_out == pytest.approx(left, abs=1e-9)
+    if d == 1:  # smooth: few features are enough
+        assert len(R) < RANK
         assert left <= TRACE_LEFT
-        assert (len(R) == n) == (d == 8)
-        return
-    least = min(MAX_RANK, n // ROWS_PER_FEATURE)
-    if d == 1:  # smooth: low rank
-        assert len(R) <= least
-        assert left <= TRACE_LEFT
-    else:  # rough: just as many as leave out a quarter of the trace
-        one_less = 1 - np.square(R[:-1]).sum() / np.trace(K2)
-        assert least < len(R) < FULL_ROWS
-        assert left <= ROUGH_TRACE < one_less
+        assert squares.are_worth_it
+    else:  # rough: many features leave much out, and plain conjugate gradients are quicker
+        assert len(R) == RANK
+        assert left > ROUGH
+        assert not squares.are_worth_it
     assert square_features(term.space) is squares
 
 

@@ -117,8 +117,8 @@ def learn_band_path(
 ) -> Iterator[BandSolution]:
     """Learn the bands for many values of one setting, each solve started from the last.
 
-    The kernel is factorised once. Values may come in any order; an increasing one is best. Solutions are yielded as they
-    are found.
+    The kernel is factorised once. Values may come in any order; an increasing one is best. Solutions are yielded as
+    they are found.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def learn_band_path(
     lengthscale, symmetry_penalty
         As in :func:`learn_bands`; the second for a path of something else.
     **settings
-        kernel, width_penalty, trace_penalty, frobenius_penalty, learning_coverage, symmetry_kind, rank, constant, solver,
-        tol and normalize of :func:`learn_bands`.
+        kernel, width_penalty, trace_penalty, frobenius_penalty, learning_coverage, symmetry_kind, rank, constant,
+        solver, tol and normalize of :func:`learn_bands`.
     """
     paths = {
         "symmetry_penalty": symmetry_penalties,

@@ -26,6 +26,7 @@ from sosbands.problems import (
 )
 from sosbands.solvers import SolverResult
 
+LARGEST_OPERATOR = 1e10  # relative to that for the row that asks for most
 TwoSidedProblem = AsymmetricProblem | TrainingPenaltyProblem | OperatorPenaltyProblem | SymmetricProblem
 
 
@@ -84,8 +85,8 @@ class PreparedBands:
     def sides(self) -> tuple[SideTerm, SideTerm]:
         """Both sides in the solver's units, which do not depend on the symmetry penalty."""
         if self.given.is_hard:
-            _check_reachable(self.lower, self.r < 0)
-            _check_reachable(self.upper, self.r > 0)
+            _check_reachable(self.lower, np.maximum(-self.r, 0.0))
+            _check_reachable(self.upper, np.maximum(self.r, 0.0))
         below, above = self._spaces
         lower = SideTerm(below, self.units.cost)
         return lower, lower if above is below else SideTerm(above, self.units.cost)
@@ -152,12 +153,16 @@ def read_data(X: Any, residuals: Any, kernel: Any, rank: Any, constant: bool = F
     return LearningData(points, check_residuals(residuals, len(points)), kernel, rank, constant)
 
 
-def _check_reachable(features: KernelFeatures, needed: AnyArray) -> None:
-    (unreachable,) = np.nonzero(needed & ~features.V.any(axis=0))
+def _check_reachable(features: KernelFeatures, r: Array) -> None:
+    """Refuse rows that only operators beyond double precision would cover: of size ``r_i / ||Phi(X_i)||^2``."""
+    sizes = np.square(features.V).sum(axis=0)
+    (unreachable,) = np.nonzero(r * sizes.max() > LARGEST_OPERATOR * r.max(initial=0.0) * sizes)
     if unreachable.size:
+        row = unreachable[0]
         raise InfeasibleProblemError(
-            f"the features are zero at row {unreachable[0]} (and {unreachable.size - 1} more), whose residual is not: "
-            "raise `rank` or use another kernel"
+            f"the features nearly vanish at row {row} (and {unreachable.size - 1} more), whose residual is not zero: "
+            f"||Phi(x)||^2 is {sizes[row] / sizes.max():.1g} of the largest. Raise `rank`, use another kernel, a "
+            "longer lengthscale, `constant=True`, or `learning_coverage` below 1"
         )
 
 

@@ -140,6 +140,11 @@ class BandDual(ABC):
         return max(term.cost.stiffness for term in self.terms)
 
     @property
+    def curvature(self) -> float:
+        """Unit of the second derivatives, 1 for ``lam2 = 1/2``."""
+        return max(0.5 / term.cost.lam2 for term in self.terms)
+
+    @property
     def dimensions(self) -> tuple[int, ...]:
         """Of the spaces that operators live in, one per term."""
         return tuple(term.space.p for term in self.terms)

@@ -34,7 +34,7 @@ class PrimalSide:
         """Squared Frobenius norm of A."""
         gram = self.B.T @ self.B
         p = len(self.B)
-        return float(np.square(gram).sum() + 2 * self.ridge * np.trace(gram) + self.ridge**2 * p)
+        return float(np.square(gram).sum() + 2 * self.ridge * np.trace(gram) + np.square(self.ridge) * p)
 
     def lifted(self, Q: Array) -> PrimalSide:
         """``Q A Q'`` for orthonormal columns Q: the same values, in the space that Q maps to."""

@@ -18,21 +18,28 @@ from sosbands._types import Array, BoolArray, IntArray
 from sosbands.kernels.pivoted_cholesky import greedy_pivoted_cholesky
 from sosbands.problems.side import FeatureSpace, SideState
 
-FULL_ROWS = 400  # up to here all features are affordable, and rough kernels need them
-MAX_RANK = 250
-ROUGH_ROWS = 3200  # up to here rough kernels get as many features as FULL_ROWS
-ROUGH_TRACE = 0.25  # with more of the trace left out conjugate gradients take thousands of iterations
-ROWS_PER_FEATURE = 8  # more features than that cost more than the iterations they save
+MANY_ROWS = 3200  # above this plain conjugate gradients take too many iterations with any kernel
+RANK, MANY_RANK = 150, 250  # features at most, up to so many rows and above
+ROUGH = 0.02  # with more of the trace left out the preconditioner saves fewer iterations than it costs
 TRACE_LEFT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class SquareFeatures:
-    """Features R (q, n) of the squared kernel: ``R'R ~ (V'V)^2`` entry by entry, exact at the pivots."""
+    """Features R (q, n) of the squared kernel: ``R'R ~ (V'V)^2`` entry by entry, exact at the pivots.
+
+    `left_out` is the relative trace that they leave out.
+    """
 
     R: Array
     pivots: IntArray
     gram: Array
+    left_out: float
+
+    @property
+    def are_worth_it(self) -> bool:
+        """Whether a preconditioner from these features saves more than it costs."""
+        return self.left_out <= ROUGH or self.R.shape[1] > MANY_ROWS
 
 
 def square_features(space: FeatureSpace) -> SquareFeatures:
@@ -55,21 +62,11 @@ def _learn(V: Array) -> SquareFeatures:
         diag,
         floor=len(diag) * float(np.finfo(float).eps * diag.max()),
         trace_left=TRACE_LEFT * float(diag.sum()),
-        max_rank=FULL_ROWS if len(diag) <= ROUGH_ROWS else MAX_RANK,
+        max_rank=RANK if len(diag) <= MANY_ROWS else MANY_RANK,
         block=32,
     )
-    keep = _enough(R, diag)
-    R, pivots = R[:keep], pivots[:keep]
-    return SquareFeatures(R, pivots, R @ R.T)
-
-
-def _enough(R: Array, diag: Array) -> int:
-    """Number of features to use: all of few points, an eighth of many, more where the kernel is rough."""
-    if len(diag) <= FULL_ROWS:
-        return len(R)
-    left = diag.sum() - np.cumsum(np.einsum("ij,ij->i", R, R))
-    smooth = int(np.count_nonzero(left > ROUGH_TRACE * diag.sum())) + 1
-    return min(len(R), max(smooth, min(MAX_RANK, len(diag) // ROWS_PER_FEATURE)))
+    left_out = 1.0 - float(np.square(R).sum() / diag.sum())
+    return SquareFeatures(R, pivots, R @ R.T, left_out)
 
 
 def _compressed_hessian(square: SquareFeatures, state: SideState) -> Array:

@@ -97,10 +97,12 @@ class TrainingPenaltyProblem(BandDual):
         """Approximate inverse of minus the Hessian plus ``shift I`` on the free variables (all alpha_0 are free)."""
         if self.n < MIN_ROWS:
             return None
-        lower, upper = self.sides
+        below, above = (square_features(side.space) for side in self.sides)
+        if not (below.are_worth_it and above.are_worth_it):
+            return None
         lo, up = self.state(z).sides
         return newton_preconditioner(
-            (square_features(lower.space), square_features(upper.space)),
+            (below, above),
             (lo, up),
             (free[: self.n], free[self.n : 2 * self.n]),
             scale=self.scale,

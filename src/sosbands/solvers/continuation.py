@@ -17,9 +17,11 @@ from sosbands.solvers.subspace import RestrictableProblem, solve_subspace
 STIFF = 100.0  # stiffness from which a cold start goes through relaxed problems
 RELAXATION = 10.0
 LOOSE = 1e-2  # gap at which the next relaxation is taken
+CLOSE = 1e4  # stiffness from which operators of a relaxed problem are good ones of the next
+STAGE_ITERATIONS = 300
 MANY_ROWS, SAMPLE_ROWS, EXTREME_ROWS = 20_000, 4_000, 1_000  # a cold start above the first uses a sample of points
 
-Solver = Callable[[Any, Array, float, int], SolverResult]
+Solver = Callable[..., SolverResult]
 
 
 class ContinuableProblem(RestrictableProblem, Protocol):
@@ -62,9 +64,13 @@ def continued(run: Solver, part: ContinuableProblem, z: Array, tol: float, max_i
         else:
             factor = part.stiffness / STIFF
             while factor > 1:
-                before.append(run(part.relaxed(factor), z, LOOSE, max_iterations))
+                # a relaxed problem close to the last one gives it a primal point that its own multipliers hardly do
+                wanted = LOOSE if part.stiffness / factor < CLOSE else tol / 3
+                before.append(run(part.relaxed(factor), z, wanted, STAGE_ITERATIONS))
                 z = before[-1].variables
                 factor /= RELAXATION
+            if before:
+                run = partial(run, also=before[-1].certificate.sides)
     result = run(part, z, tol, max_iterations)
     return replace(
         result,

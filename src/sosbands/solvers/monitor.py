@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from sosbands._types import Array
 from sosbands.solvers.protocol import CertificateLike, DualProblem, HistoryRow, SolverResult, Status
 
+PATIENCE, PROGRESS = 200, 0.99  # points after which the best gap must have fallen to this part of what it was
+
 
 class Monitor:
     """Certifies every accepted iterate and remembers the best."""
 
-    def __init__(self, problem: DualProblem, tol: float) -> None:
+    def __init__(self, problem: DualProblem, tol: float, also: Any = None) -> None:
         self.problem, self.tol = problem, tol
+        self.known = {} if also is None else {"also": also}  # a primal point known from elsewhere
         self.clock, self.decompositions = perf_counter(), problem.decompositions
         self.history: list[HistoryRow] = []
         self.best: CertificateLike | None = None
@@ -22,7 +26,7 @@ class Monitor:
 
     def __call__(self, z: Array) -> bool:
         """Certify and record z; True if the tolerance is reached."""
-        return self.record(self.problem.certificate(z), z)
+        return self.record(self.problem.certificate(z, **self.known), z)
 
     def record(self, certificate: CertificateLike, z: Array) -> bool:
         """Record the certificate of z; True if the tolerance is reached."""
@@ -40,6 +44,14 @@ class Monitor:
             )
         )
         return certificate.gap <= self.tol
+
+    @property
+    def has_stalled(self) -> bool:
+        """Whether the best gap has hardly fallen for a long time."""
+        if len(self.history) < PATIENCE:
+            return False
+        gaps = [row.gap for row in self.history]
+        return not min(gaps) < PROGRESS * min(gaps[:-PATIENCE], default=np.inf)
 
     @property
     def iterations(self) -> int:

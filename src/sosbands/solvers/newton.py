@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
@@ -13,16 +13,21 @@ from sosbands.solvers.lbfgs import ascend_lbfgs
 from sosbands.solvers.monitor import Monitor
 from sosbands.solvers.protocol import BoxLike, DualProblem, SolverResult, Status
 
-WARM_UP = 30  # L-BFGS iterations from a cold start: the Hessian is zero where no eigenvalue is positive
+WARM_UP = 8  # L-BFGS iterations from a cold start: the Hessian is zero where no eigenvalue is positive
 ARMIJO = 1e-4
 BACKTRACKS = 12
 ENTERING = 200  # variables that may leave their bound in one step
 CG_TOLERANCE = 1e-2
 CG_ITERATIONS = 200
+CORRECTIONS = 8  # of the guess which variables end at a bound
 
 
 class SecondOrderProblem(DualProblem, Protocol):
     """A dual problem with second derivatives."""
+
+    @property
+    def curvature(self) -> float:
+        """Unit of the second derivatives."""
 
     def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
         """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
@@ -31,15 +36,17 @@ class SecondOrderProblem(DualProblem, Protocol):
         """Approximate inverse of minus the Hessian plus ``shift I`` on the variables in `free`, if there is one."""
 
 
-def solve_newton(problem: SecondOrderProblem, start: Array, tol: float, max_iterations: int) -> SolverResult:
+def solve_newton(
+    problem: SecondOrderProblem, start: Array, tol: float, max_iterations: int, also: Any = None
+) -> SolverResult:
     """Maximise the dual by damped Newton steps on the free variables.
 
-    A step sets the variables that the optimality conditions call active to their bounds and solves
-    ``(H_FF + damping I) d_F = g_F - H_FA d_A`` for the others by conjugate gradients. It is accepted along the
-    projected path if the dual rises enough; otherwise the damping grows and, at last, L-BFGS takes over for a
-    while, so that no point is left that is not a solution.
+    A step sets the variables that end at a bound there and solves ``(H_FF + damping I) d_F = g_F - H_FA d_A`` for the
+    others by conjugate gradients. It is accepted along the projected path if the dual rises enough; otherwise the
+    damping grows and, at last, L-BFGS takes over for a while, so that no point is left that is not a
+    solution. `also` is a feasible primal point known from elsewhere.
     """
-    monitor = Monitor(problem, tol)
+    monitor = Monitor(problem, tol, also)
     z = problem.bounds.clip(start)
     if monitor(z):
         return monitor.result(Status.CONVERGED)
@@ -49,6 +56,8 @@ def solve_newton(problem: SecondOrderProblem, start: Array, tol: float, max_iter
             return monitor.result(Status.CONVERGED)
     damping = 1e-3
     while monitor.iterations < max_iterations:
+        if monitor.has_stalled:
+            return monitor.result(Status.STALLED)
         step = _newton_step(problem, z, damping)
         if step is None:
             damping *= 10
@@ -72,15 +81,7 @@ def _newton_step(problem: SecondOrderProblem, z: Array, damping: float) -> tuple
     """Next point and the accepted step length, or None if no step of this damping raises the dual."""
     value, grad = problem.value_and_grad(z)
     box = problem.bounds
-    # where the optimality conditions see the variables that are not free; a step is no longer than the box is wide
-    aim = box.clip(z + np.minimum(1.0, box.upper - box.lower) * grad)
-    active = (aim <= box.lower) | (aim >= box.upper)
-    later = _left_for_later(z, grad, box)
-    d = np.zeros_like(z)
-    d[active] = aim[active] - z[active]
-    d[later] = 0.0
-    active |= later
-    _solve_free(problem, z, grad, active, d, damping)
+    d = _model_step(problem, z, grad, damping)
     t = 1.0
     for _ in range(BACKTRACKS):
         candidate = box.clip(z + t * d)
@@ -90,6 +91,31 @@ def _newton_step(problem: SecondOrderProblem, z: Array, damping: float) -> tuple
             return candidate, t
         t *= 0.5 if t > 0.2 else 0.2
     return None
+
+
+def _model_step(problem: SecondOrderProblem, z: Array, grad: Array, damping: float) -> Array:
+    """Maximise the quadratic model in the box: guess which variables end at a bound, solve for the others, correct.
+
+    The first guess is that of the optimality conditions at z. A free variable that leaves the box goes to the bound
+    that it passes; one at a bound that the model draws inside becomes free again.
+    """
+    box = problem.bounds
+    # where the optimality conditions see the variables that are not free; a step is no longer than the box is wide
+    aim = box.clip(z + np.minimum(1.0 / problem.curvature, box.upper - box.lower) * grad)
+    later = _left_for_later(z, grad, box)
+    at_lower, at_upper = (aim <= box.lower) & ~later, (aim >= box.upper) & ~later
+    moving = ~later & ~(at_lower & (z == box.lower)) & ~(at_upper & (z == box.upper))
+    model = Model(problem, z, grad, moving, damping)
+    d = np.zeros_like(z)
+    for _ in range(CORRECTIONS):
+        d[at_lower], d[at_upper] = box.lower[at_lower] - z[at_lower], box.upper[at_upper] - z[at_upper]
+        slope = model.solve(d, moving & ~at_lower & ~at_upper)
+        too_low, too_high = moving & (z + d < box.lower), moving & (z + d > box.upper)
+        inside = moving & ((at_lower & (slope > 0)) | (at_upper & (slope < 0)))
+        if not (model.is_solved and (too_low.any() or too_high.any() or inside.any())):
+            break
+        at_lower, at_upper = (at_lower | too_low) & ~inside, (at_upper | too_high) & ~inside
+    return d
 
 
 def _left_for_later(z: Array, grad: Array, box: BoxLike) -> BoolArray:
@@ -105,32 +131,43 @@ def _left_for_later(z: Array, grad: Array, box: BoxLike) -> BoolArray:
     return later
 
 
-def _solve_free(
-    problem: SecondOrderProblem, z: Array, grad: Array, active: BoolArray, d: Array, damping: float
-) -> None:
-    """Fill the free entries of d."""
-    support = ~active | (d != 0)
-    free = ~active[support]
-    product = problem.hessian_product(z, support)
-    known = d[support]
-    rhs = (grad[support] - product(known))[free] if known.any() else grad[support][free]
-    size = float(np.linalg.norm(rhs))
-    if size == 0:
-        return
-    shift = damping * min(1.0, size)
-    whole = np.zeros(len(known))
+class Model:
+    """The quadratic model ``grad'd - d'(H + shift I)d / 2`` of the dual in the variables that move."""
 
-    def free_product(v: Array) -> Array:
-        whole[free] = v
-        return np.asarray(product(whole)[free] + shift * v)
+    def __init__(self, problem: SecondOrderProblem, z: Array, grad: Array, moving: BoolArray, damping: float) -> None:
+        self.problem, self.z, self.grad, self.moving = problem, z, grad, moving
+        self.product = problem.hessian_product(z, moving)
+        self.damping = damping * problem.curvature
+        self.is_solved = True  # else corrections of the guess say nothing
 
-    shape = (len(rhs), len(rhs))
-    inverse = problem.preconditioner(z, ~active, shift)
-    solution, _ = cg(
-        LinearOperator(shape, matvec=free_product, dtype=float),
-        rhs,
-        rtol=CG_TOLERANCE,
-        maxiter=CG_ITERATIONS,
-        M=None if inverse is None else LinearOperator(shape, matvec=inverse, dtype=float),
-    )
-    d[~active] = solution
+    def solve(self, d: Array, free: BoolArray) -> Array:
+        """Fill the free entries of d by conjugate gradients; the gradient of the model there."""
+        chosen = free[self.moving]
+        known = np.where(chosen, 0.0, d[self.moving])
+        slope = np.zeros_like(d)
+        slope[self.moving] = self.grad[self.moving] - (self.product(known) if known.any() else 0.0)
+        rhs = slope[free]
+        size = float(np.linalg.norm(rhs))
+        if size > 0:
+            known[chosen] = d[free] = self._free(rhs, free, chosen, self.damping * min(1.0, size))
+            slope[self.moving] = self.grad[self.moving] - self.product(known)
+        return slope
+
+    def _free(self, rhs: Array, free: BoolArray, chosen: BoolArray, shift: float) -> Array:
+        whole = np.zeros(len(chosen))
+
+        def product(v: Array) -> Array:
+            whole[chosen] = v
+            return np.asarray(self.product(whole)[chosen] + shift * v)
+
+        shape = (len(rhs), len(rhs))
+        inverse = self.problem.preconditioner(self.z, free, shift)
+        solution, missed = cg(
+            LinearOperator(shape, matvec=product, dtype=float),
+            rhs,
+            rtol=CG_TOLERANCE,
+            maxiter=CG_ITERATIONS,
+            M=None if inverse is None else LinearOperator(shape, matvec=inverse, dtype=float),
+        )
+        self.is_solved = missed == 0
+        return np.asarray(solution)

@@ -72,7 +72,7 @@ class RestrictableProblem(SecondOrderProblem, Protocol):
 
 
 def solve_subspace(
-    problem: RestrictableProblem, start: Array, tol: float, max_iterations: int, known: Bases = ()
+    problem: RestrictableProblem, start: Array, tol: float, max_iterations: int, known: Bases = (), also: Any = None
 ) -> SolverResult:
     """Solve restricted problems by Newton's method, growing the subspaces until the full gap is at most `tol`.
 
@@ -80,7 +80,7 @@ def solve_subspace(
     """
     first = _reaching(problem, known or tuple(np.eye(p, min(START, p)) for p in problem.dimensions))
     if first is None:
-        return solve_newton(problem, start, tol, max_iterations)
+        return solve_newton(problem, start, tol, max_iterations, also)
     monitor = Monitor(problem, tol)
     bases, z, iterations, made, gap = first, start, 0, 0, 0.1
     if start.any() and not known:
@@ -109,7 +109,7 @@ def solve_subspace(
         bases = grown
     # no subspace is left to try: the problem itself, from the best multipliers found
     made += problem.decompositions - monitor.decompositions
-    result = solve_newton(problem, z, tol, max_iterations - iterations)
+    result = solve_newton(problem, z, tol, max_iterations - iterations, also)
     if monitor.best is not None and monitor.best.gap < result.certificate.gap:
         result = replace(result, variables=monitor.best_z, certificate=monitor.best)
     return _counted(result, iterations + result.iterations, made, bases)
