@@ -202,7 +202,7 @@ class TestTheRows:
         data = explore(frame, y, estimator=model)
         assert [axis.name for axis in data.axes] == ["prediction", "dose", "age"]
         assert data.target_name == "pain"
-        assert data.notes == ("1 of 3 features have no axis: not numbers, or too many.",)
+        assert data.notes == ("1 of 3 features have no axis: not numbers, with gaps, or too many.",)
         slope = np.polyfit(data.axes[1].grid, data.axes[1].prediction, 1)[0]
         assert np.ptp(data.axes[1].prediction) == pytest.approx(abs(slope) * np.ptp(data.axes[1].grid))
 

@@ -116,7 +116,8 @@ def _typical(values: AnyArray) -> tuple[Any, int | None]:
         value = Counter(entries).most_common(1)[0][0]
         return value, entries.index(value)
     if values.dtype.kind == "f":
-        return float(np.nanmedian(values)), None
+        known = values[~np.isnan(values)]
+        return float(np.median(known)) if len(known) else np.nan, None
     ordered = np.sort(values)
     return ordered[(len(ordered) - 1) // 2], None
 
