@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._words import many
 from sosbands.comparison.resampling import corrected_interval
 from sosbands.comparison.splits import SplitSizes
 from sosbands.comparison.store import StoreError, read_store
@@ -171,7 +172,7 @@ class ComparisonResult:
         """Sizes, the summary of each method, and what failed or was warned of, in words."""
         sizes, n = self.sizes, len({row["repetition"] for row in self.rows})
         lines = [
-            f"{_many(len(self.methods), 'method')}, {_many(n, 'repetition')} at level {self.confidence_level:g}",
+            f"{many(len(self.methods), 'method')}, {many(n, 'repetition')} at level {self.confidence_level:g}",
             f"rows: {sizes.n_learn} to learn, {sizes.n_calibration} to calibrate, {sizes.n_test} to test",
             "",
             repr(self.table()),
@@ -221,10 +222,6 @@ def _mean_and_sd(values: dict[int, float]) -> tuple[float, float]:
     x = np.array(list(values.values()), dtype=float)
     mean = float(x.mean()) if len(x) else np.nan
     return mean, float(x.std(ddof=1)) if len(x) > 1 and np.isfinite(x).all() else np.nan
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _or_missing(value: Any) -> Any:
