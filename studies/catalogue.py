@@ -11,7 +11,7 @@ from studies.runs.config import Config, Rows
 
 @dataclass(frozen=True)
 class Entry:
-    """A figure or table: a file of this room, named like it.
+    """A figure or table: a file of `entries/`, named like it.
 
     Attributes
     ----------

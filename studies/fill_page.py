@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sosbands._files import written
 from sosbands.comparison import TextTable
 from studies import ENTRIES, Config, find_entry
 
@@ -85,4 +86,6 @@ def filled(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    made = filled(PAGE.read_text(encoding="utf-8"))
+    with written(PAGE) as partial:
+        partial.write_text(made, encoding="utf-8")

@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from sosbands._files import written
+from sosbands._words import many
 from sosbands.cli import options
 from sosbands.cli.interruption import Stopped
-from sosbands.cli.output import Output, many
+from sosbands.cli.output import Output
 from sosbands.cli.progress import on_terminal
 from sosbands.comparison import TextTable
 from sosbands.comparison.fingerprint import fingerprint

@@ -5,7 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sosbands._arguments import check, check_choice, is_count, is_fraction, is_number
+from sosbands._arguments import check, check_choice, is_count, is_fraction, is_number, read_level
+from sosbands.conformal.arguments import read_levels
+from sosbands.metrics import interval_score
 
 #  value: number, count, fraction
 VALUES = [
@@ -42,3 +44,18 @@ def test_the_error_names_the_argument_its_value_and_what_was_expected():
     for value in ("c", None, 1, ["a"], np.array(["a", "b"])):
         with pytest.raises(ValueError, match=r"^kind=.*: expected one of \['a', 'b'\]$"):
             check_choice("kind", value, ("a", "b"))
+
+
+@pytest.mark.parametrize("level", [0.9, np.float64(0.9), np.array(0.9)])
+def test_one_level(level):
+    assert read_level(level) == 0.9
+    assert type(read_level(level)) is float
+
+
+@pytest.mark.parametrize("level", ["0.9", 0, 1.0, True, np.nan, None, np.array([0.9]), np.array("0.9")])
+def test_what_is_no_level_is_none_for_calibration_and_metrics_alike(level):
+    readers = (read_level, lambda value: interval_score([0.0], [0.0], [1.0], confidence_level=value))
+    readers += () if np.ndim(level) else (read_levels,)
+    for read in readers:
+        with pytest.raises(ValueError, match=r"^confidence_level=.*: expected a number in \(0, 1\)$"):
+            read(level)

@@ -207,6 +207,33 @@ def test_the_reference_lists_every_public_name(module):
     assert len(listed) == len(set(listed))
 
 
+def exists(name, room):
+    """Whether a room has this file; without a room, whether there is one of this name or path anywhere."""
+    package = ROOT / "src" / "sosbands"
+    if room and "/" not in name and (package / room).is_dir():
+        return (package / room / name).is_file()
+    if "/" in name:
+        return any((place / name).is_file() for place in (ROOT, package, ROOT / "studies"))
+    return any(any(place.rglob(name)) for place in (package, ROOT / "studies", ROOT / "tests"))
+
+
+def lost_files(text):
+    """Files named in backticks that do not exist; those in the row of a room must be in the room."""
+    rows = [(line, re.match(r"\| `(\w+)/` \|", line)) for line in text.splitlines()]
+    named = [(name, row and row[1]) for line, row in rows for name in re.findall(r"`([\w/]+\.(?:py|js|md|csv))`", line)]
+    return [name for name, room in named if not exists(name, room)]
+
+
+def test_files_that_the_architecture_names_exist():
+    assert PAGES["architecture"].count(".py`") > 40
+    assert lost_files(PAGES["architecture"]) == []
+
+
+def test_lost_files_are_noticed():
+    assert lost_files("| `bands/` | `learn.py`, `newton.py` (of another room) |") == ["newton.py"]
+    assert lost_files("`newton.py`, `bands/learn.py`, `bands/old.py`, `old.py`") == ["bands/old.py", "old.py"]
+
+
 # ---------------------------------------------------------------- the gallery
 
 

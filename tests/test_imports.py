@@ -1,6 +1,7 @@
 """Imports go down only, `import sosbands` stays light, and the public face stays small."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,10 @@ import sosbands
 PACKAGE = Path(sosbands.__file__).parent
 
 STUDIES = Path(__file__).parents[1] / "studies"
+API = Path(__file__).parents[1] / "docs" / "api.md"
 
 # The rooms of the house, from the ground up: each may import those before it, itself, and the foundation.
-FOUNDATION = ("_arguments", "_files", "_progress", "_types", "_version", "exceptions")
+FOUNDATION = ("_arguments", "_files", "_progress", "_types", "_version", "_words", "exceptions")
 ROOMS = (
     "kernels",
     "problems",
@@ -196,14 +198,28 @@ def test_no_room_without_a_subject():
     assert not names & FORBIDDEN_NAMES
 
 
-def test_importing_the_package_is_light():
+def heavy_modules_of(code):
+    """Heavy modules that the code loads, in a fresh process."""
     # scikit-learn imports pandas by itself where it is installed: what counts is what comes on top
     script = (
-        "import sys, sklearn.utils.validation; before = set(sys.modules); import sosbands; "
+        f"import sys, sklearn.utils.validation\nbefore = set(sys.modules)\n{code}\n"
         f"print([name for name in {HEAVY!r} if name in set(sys.modules) - before])"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
+    return ast.literal_eval(result.stdout)
+
+
+# Names are imported when they are first used, so that a plain import says nothing.
+USE = "found = [getattr(sosbands, name) for name in sosbands.__all__]; assert len(found) > 5"
+
+
+def test_importing_the_package_and_using_its_names_is_light():
+    assert heavy_modules_of(f"import sosbands; {USE}") == []
+
+
+def test_a_heavy_name_is_noticed():
+    heavy = "sosbands._HOMES['app'] = 'cli.app'; sosbands.__all__.append('app')"
+    assert "typer" in heavy_modules_of(f"import sosbands; {heavy}; {USE}")
 
 
 def test_the_public_face_is_small_and_exists():
@@ -213,9 +229,11 @@ def test_the_public_face_is_small_and_exists():
 
 
 def test_rooms_are_found_by_attribute_after_a_plain_import():
-    code = (
-        "import sosbands; sosbands.metrics.interval_scorer(); sosbands.datasets.synthetic_case(1); sosbands.tuning.tune"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    headings = re.findall(r"^sosbands\.(\w+)\n-+$", API.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"bands", "metrics", "exceptions"} <= set(headings)
+    rooms = sorted({*headings, *ROOMS} - {"cli"})
+    code = f"import sosbands\nprint([name for name in {rooms!r} if not hasattr(sosbands, name)])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
     with pytest.raises(AttributeError, match="no attribute 'metric'"):
         sosbands.metric  # noqa: B018

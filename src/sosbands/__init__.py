@@ -35,15 +35,20 @@ _HOMES = {
     "load": "regressors.persistence",
 }
 _ROOMS = (
+    "bands",
     "baselines",
     "comparison",
     "conformal",
     "datasets",
+    "exceptions",
     "kernels",
     "metrics",
     "plotting",
     "point_models",
+    "problems",
+    "regressors",
     "report",
+    "solvers",
     "stats",
     "tuning",
 )

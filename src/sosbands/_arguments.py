@@ -32,3 +32,12 @@ def check(name: str, value: Any, fine: bool, expected: str) -> None:
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     """One of a few words, or None where that is among them."""
     check(name, value, isinstance(value, (str, type(None))) and value in allowed, f"one of {list(allowed)}")
+
+
+def read_level(confidence_level: Any) -> float:
+    """One confidence level in (0, 1), as a number or an array without dimensions; the text of a number is none."""
+    value = confidence_level
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    check("confidence_level", confidence_level, is_fraction(value), "a number in (0, 1)")
+    return float(value)

@@ -1,4 +1,4 @@
-"""Every named error and warning of the package."""
+"""Every named error and warning of the package, and the number on which one of them depends."""
 
 from collections.abc import Sequence
 
@@ -92,7 +92,3 @@ LITTLE_SUPPORT = 0.5  # below it rows count as far from the learning data: warne
 
 class OffDataWarning(SosbandsWarning):
     """Some rows are far from the learning data (support below `LITTLE_SUPPORT`), where the bands say nothing."""
-
-
-class DatasetNotFoundError(SosbandsError, FileNotFoundError):
-    """A data set is not where it was looked for; the message says how to get it."""

@@ -10,11 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from sosbands._types import Array
-from sosbands.exceptions import DatasetNotFoundError
+from sosbands.exceptions import SosbandsError
 from studies.data.catalogue import DIABETES, OpenMLCopy, RawData
 from studies.data.table import content_hash
 
 FOLDER_VARIABLE = "SOSBANDS_DATA"
+
+
+class DatasetNotFoundError(SosbandsError, FileNotFoundError):
+    """A data set is not where it was looked for; the message says how to get it."""
 
 
 def read_raw(raw: RawData, source: str | None, folder: str | Path | None) -> tuple[Array, str]:

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sosbands as library
-from cli_runs import FAST, FIXED, done, mixed_table, number_table, sosbands
+from cli_runs import FAST, FIXED, data_of, done, mixed_table, number_table, sosbands
 from sosbands import SoSBandRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
@@ -347,7 +347,14 @@ def test_explore_writes_the_page(folder, tmp_path):
     assert printed == f"Page written to {tmp_path / 'page.html'}\n"
     page = (tmp_path / "page.html").read_text()
     assert page.lstrip().lower().startswith("<!doctype html>")
-    assert "ward_north" in page
+    stored = data_of(page)
+    assert [axis["name"] for axis in stored["axes"]] == [
+        "prediction",
+        "x",
+        "day",
+    ]  # z has gaps, ward and flag are texts
+    assert stored["model"] == "RidgeCV"
+    assert stored["notes"] == ["3 of 5 features have no axis: not numbers, with gaps, or too many."]
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 

@@ -113,3 +113,15 @@ def test_one_repetition_gives_means_without_deviations(tmp_path):
     assert found["table"][0]["coverage_sd"] is None
     assert found["differences"][0]["lower"] is None
     assert f"{found['table'][0]['coverage_mean']:.4g}" in printed
+
+
+@pytest.mark.parametrize("with_gaps", [True, False])
+def test_a_metric_that_cannot_be_computed_is_mentioned(tmp_path, with_gaps):
+    table = table_with_a_rare_category().drop(columns="row" if with_gaps else "v")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    words = ("compare", tmp_path / "t.csv", "--target", "y", "--methods", "split", "--repetitions", "2", *FAST)
+    printed, found = done(*words), json.loads(done(*words, "--json"))
+    missing = [remark for remark in found["remarks"] if remark.startswith("no worst_set_coverage: ")]
+    assert len(missing) == with_gaps
+    assert all(remark in printed.splitlines() for remark in found["remarks"])
+    assert ("worst_set_coverage_mean" in found["table"][0]) is not with_gaps

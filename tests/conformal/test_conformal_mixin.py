@@ -344,15 +344,28 @@ def test_bad_kinds(kind):
         (Y_CAL.astype(str), "y has dtype <U32: expected real numbers"),
         (Y_CAL.astype(complex), "y has dtype complex128: expected real numbers"),
         (np.array(["a"] * 80, dtype=object), "y has dtype object: expected real numbers"),
+        (["1"] * 80, "y has dtype <U1: expected real numbers"),
+        (np.array(["1"] * 80, dtype=object), "y has dtype object: expected real numbers"),
+        (np.array([1.0] * 79 + [b"1"], dtype=object), "y has dtype object: expected real numbers"),
+        (np.array(["1"] * 80, dtype=object)[:, None], "y has dtype object: expected real numbers"),
+        (np.full(80, np.datetime64("2024-01-01")), "y has dtype datetime64.*: expected real numbers"),
+        (np.array([np.datetime64("2024-01-01", "ns")] * 80, dtype=object), "y has dtype object: expected real numbers"),
+        (np.zeros((80, 0)), r"y has shape \(80, 0\): expected one target per row, shape \(80,\)"),
         (None, "the target y is None: expected one per row of X"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")  # of the column
 def test_bad_observations(y, message):
     with pytest.raises(ValueError, match=message):
         FixedBand().conformalize(X_CAL, y)
     if np.shape(y) == (80,):
         with pytest.raises(ValueError, match=message):
             calibrated().evaluate(X_CAL, y)
+
+
+def test_objects_that_are_numbers_are_observations():
+    wanted = FixedBand().conformalize(X_CAL, Y_CAL).quantile()
+    assert FixedBand().conformalize(X_CAL, Y_CAL.astype(object)).quantile() == wanted
 
 
 @pytest.mark.parametrize(

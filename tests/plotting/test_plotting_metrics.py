@@ -1,4 +1,4 @@
-"""Pictures of coverage: shares counted by hand, ranges against simulation and SciPy."""
+"""Pictures of coverage: shares counted by hand, ranges and error bars against SciPy."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from test_plotting import learnt as learnt
 
 from sosbands.datasets import synthetic_case
 from sosbands.exceptions import OffDataWarning
+from sosbands.metrics.sampling import coverage_range
 from sosbands.plotting import plot_calibration, plot_local_coverage
-from sosbands.plotting.metrics import coverage_range
 
 
 def rows_with(shifts):
@@ -37,34 +37,6 @@ def test_the_range_is_binomial_without_calibration_rows():
     corners = labelled(plot_calibration(Tent(), X, y, levels=levels), "95 % range").get_paths()[0].vertices
     for level, first, last in zip(levels, low, high, strict=True):
         assert {first, last} <= set(corners[corners[:, 0] == level, 1])
-
-
-def test_the_range_with_calibration_rows_is_that_of_conformal_prediction():
-    rng = np.random.default_rng(0)
-    n, m, level = 30, 19, 0.9  # k = 18
-    scores = rng.uniform(size=(20000, m + n))
-    quantile = np.sort(scores[:, :m], axis=1)[:, 17]
-    found = np.mean(scores[:, m:] <= quantile[:, None], axis=1)
-    (low,), (high,) = coverage_range(np.array([level]), n, m)
-    inside = (low <= found) & (found <= high)
-    assert inside.mean() + 0.005 >= 0.95
-    assert np.mean(found < low) <= 0.025 + 0.004
-    assert np.mean(found <= low) > 0.025 - 0.004  # one step more would leave out too much
-    assert high == 1.0
-    (wide,), _ = coverage_range(np.array([level]), n, None)
-    assert low < wide  # the binomial one would be too narrow
-
-
-def test_levels_that_no_finite_interval_has_cover_everything():
-    low, high = coverage_range(np.array([0.8, 0.9]), 50, 8)  # 0.9 needs 9 rows
-    assert low[0] < 1
-    assert low[1] == high[1] == 1
-
-
-def test_ranks_do_not_suffer_from_rounding():
-    exact = coverage_range(np.array([0.7]), 50, 9)  # 0.7 * 10 is 7.000000000000001 or so in some orders
-    np.testing.assert_array_equal(exact, coverage_range(np.array([0.7 - 1e-12]), 50, 9))
-    np.testing.assert_array_equal(exact, coverage_range(np.array([0.7 + 1e-12]), 50, 9))
 
 
 def test_calibration_of_a_learnt_model(learnt):

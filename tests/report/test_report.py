@@ -153,6 +153,14 @@ class TestTheDecision:
         assert values == [step.criterion for step in again.paths[0].steps]
         assert max(values) - min(values) > 0.01
 
+    def test_the_generator_of_the_user_is_as_the_fit_left_it(self):
+        X, y = line_data()
+        shown, fitted = np.random.RandomState(5), np.random.RandomState(5)
+        data = explore(X, y, estimator=quick(random_state=shown))
+        rows = np.setdiff1d(np.arange(len(y)), data.test.numbers)
+        quick(random_state=fitted).fit(X[rows], y[rows])
+        assert shown.randint(2**31) == fitted.randint(2**31)
+
     def test_bands_of_constant_width_are_shown_with_others_for_comparison(self):
         X, y = line_data(60, seed=1, noise="constant")
         data = explore(X, y, estimator=SoSBandRegressor(LinearRegression(), cv=3))
@@ -202,7 +210,7 @@ class TestTheRows:
         data = explore(frame, y, estimator=model)
         assert [axis.name for axis in data.axes] == ["prediction", "dose", "age"]
         assert data.target_name == "pain"
-        assert data.notes == ("1 of 3 features have no axis: not numbers, or too many.",)
+        assert data.notes == ("1 of 3 features have no axis: not numbers, with gaps, or too many.",)
         slope = np.polyfit(data.axes[1].grid, data.axes[1].prediction, 1)[0]
         assert np.ptp(data.axes[1].prediction) == pytest.approx(abs(slope) * np.ptp(data.axes[1].grid))
 

@@ -15,8 +15,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
 
-from sosbands.exceptions import DatasetNotFoundError, SosbandsError
-from studies.data import RealData, Split, load_real, real_names, real_steps
+from sosbands.exceptions import SosbandsError
+from studies.data import DatasetNotFoundError, RealData, Split, load_real, real_names, real_steps
 from studies.data.catalogue import PAPER_SETS, OpenMLCopy
 from studies.data.table import content_hash
 

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from sosbands._arguments import check, check_choice, is_count
+from sosbands._arguments import check, check_choice, is_count, read_level
 from sosbands._types import Array
 from sosbands.baselines.tables import finite_numbers, table_of_numbers
-from sosbands.conformal.arguments import read_kind, read_level
+from sosbands.conformal.arguments import read_kind
 from sosbands.regressors.base import SplitRegressor
 from sosbands.regressors.parameters import RESIDUALS, check_calibration_size, check_estimator, check_running
 from sosbands.regressors.rows import Rows

@@ -1,4 +1,4 @@
-"""The baselines, each named here and nowhere else: what the package exports, and their short names."""
+"""The baselines: what the room exports, and their short names, which `make_method` and ``sosbands compare`` take."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sosbands._types import Array
+from sosbands._words import many
 from sosbands.cli.cells import (
     BOOLEAN,
     CATEGORY,
@@ -26,7 +27,7 @@ from sosbands.cli.cells import (
     numbers,
 )
 from sosbands.cli.extras import need
-from sosbands.cli.output import Output, listed, many
+from sosbands.cli.output import Output, listed
 from sosbands.cli.table_files import TableFile
 
 RECORD = "columns_"  # attribute of a model that the command line has fitted

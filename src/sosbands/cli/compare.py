@@ -144,6 +144,7 @@ def _told(result: ComparisonResult, methods: list[str]) -> tuple[str, dict[str, 
         "n_test": result.sizes.n_test,
         "table": list(result.table()),
         "differences": list(differences),
+        "remarks": result.remarks,
         "rows": result.rows,
     }
     return text, data

@@ -79,10 +79,3 @@ def record_columns(model: Any, columns: Columns) -> Columns:
     complete = Columns(columns.kinds, columns.target, levels)
     setattr(model, RECORD, complete.record())
     return complete
-
-
-def table_of_numbers(columns: Columns, frame: Any) -> Any:
-    """A data frame of finite numbers for methods that take nothing else; numbers stay in their units."""
-    if not columns.of_kind(CATEGORY, BOOLEAN) and not frame.isna().to_numpy().any():
-        return frame
-    return table_preprocessor(columns, scale=False).set_output(transform="pandas").fit_transform(frame)

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from sosbands import SoSBandRegressor
 from sosbands.cli import options
-from sosbands.cli.columns import learn_columns
-from sosbands.cli.estimators import check_model, point_model, table_of_numbers
+from sosbands.cli.columns import Tally, learn_columns
+from sosbands.cli.estimators import band_regressor
 from sosbands.cli.output import Output
 from sosbands.cli.progress import stages
 from sosbands.cli.table_files import check_output, open_table
@@ -33,6 +32,9 @@ def explore(
 ) -> None:
     """Learn bands from DATA and write one HTML page to explore them in a browser, without any server.
 
+    Gaps are filled and texts encoded by the learning rows. Columns of texts, and those with gaps, have no axis of
+    their own.
+
     \b
     Example:
       sosbands explore data.csv --target price -o price.html
@@ -42,16 +44,16 @@ def explore(
         raise ValueError(f"output {output}: expected a name that ends in .html")
     check_output(output, apart_from=[data])
     columns, frame, y = learn_columns(open_table(data), target, drop, category)
-    check_model(model, columns)
-    X = table_of_numbers(columns, frame)
-    regressor = SoSBandRegressor(
-        point_model(model, seed=seed, jobs=jobs),
-        confidence_level=confidence_level,
-        calibration=calibration,
-        symmetry_penalty=symmetry_penalty,
-        lengthscale=lengthscale,
-        random_state=seed,
-    )
+    settings = {
+        "confidence_level": confidence_level,
+        "calibration": calibration,
+        "symmetry_penalty": symmetry_penalty,
+        "lengthscale": lengthscale,
+    }
+    regressor = band_regressor(columns, model, seed=seed, jobs=jobs, **settings)
     with says.listening(), stages("exploring", shown=True):
-        write_page(X, y, output, target_name=target, estimator=regressor, random_state=seed, n_jobs=jobs)
+        write_page(frame, y, output, target_name=target, estimator=regressor, random_state=seed, n_jobs=jobs)
+    missing = Tally(columns)
+    missing.count(frame)
+    missing.report(says)
     says.result(f"Page written to {output}", {"output": str(output)})

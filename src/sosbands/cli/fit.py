@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from sklearn.pipeline import Pipeline
 
 from sosbands import SoSBandRegressor
 from sosbands.cli import options
@@ -17,6 +16,7 @@ from sosbands.cli.model_files import trust_options, types_to_trust
 from sosbands.cli.output import Output, wrapped
 from sosbands.cli.progress import stages
 from sosbands.cli.table_files import check_output, open_table
+from sosbands.point_models import model_name
 
 
 def fit(
@@ -78,15 +78,9 @@ def report(
     says.result(text, data)
 
 
-def name_of(fitted: Any) -> str:
-    """Name of the point model, without the pipeline that prepares its columns."""
-    model = fitted.estimator_
-    return type(model[-1] if isinstance(model, Pipeline) else model).__name__
-
-
 def words_of(fitted: Any) -> str:
     """The summary, with that name."""
-    return str(fitted.summary()).replace("Bands around Pipeline,", f"Bands around {name_of(fitted)},", 1)
+    return str(fitted.summary()).replace("Bands around Pipeline,", f"Bands around {model_name(fitted.estimator_)},", 1)
 
 
 def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: float) -> dict[str, Any]:
@@ -104,7 +98,7 @@ def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: 
         "mean_lower": fitted.mean_lower_,
         "mean_upper": fitted.mean_upper_,
         "certificate": fitted.certificate_,
-        "point_model": name_of(fitted),
+        "point_model": model_name(fitted.estimator_),
         "summary": words_of(fitted),
         "trust": trust,
         "seconds": seconds,

@@ -87,11 +87,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.6g} %"
 
 
-def many(count: int, noun: str) -> str:
-    """Such as "1 row" and "2 rows"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def listed(names: list[str], most: int = 8) -> str:
     """Names in quotes, the first few of many."""
     shown = ", ".join(repr(name) for name in names[:most])

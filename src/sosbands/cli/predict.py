@@ -11,11 +11,12 @@ import numpy as np
 import typer
 
 from sosbands._types import Array
+from sosbands._words import many
 from sosbands.cli import options
 from sosbands.cli.columns import Columns, Tally
 from sosbands.cli.extras import need
 from sosbands.cli.model_files import load_model
-from sosbands.cli.output import Output, listed, many, percent
+from sosbands.cli.output import Output, listed, percent
 from sosbands.cli.progress import counted
 from sosbands.cli.table_files import TableFile, check_output, open_table, table_suffix, table_writer
 from sosbands.conformal import interval

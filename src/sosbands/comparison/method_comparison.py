@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from sosbands._arguments import check, is_count, read_level
 from sosbands._types import Array
 from sosbands.comparison.axes import Axis
 from sosbands.comparison.environment import environment
@@ -21,7 +22,7 @@ from sosbands.comparison.result import PART, ComparisonResult
 from sosbands.comparison.runner import run_tasks
 from sosbands.comparison.splits import SplitSizes
 from sosbands.comparison.store import read_store
-from sosbands.conformal.arguments import read_level, read_target
+from sosbands.conformal.arguments import read_target
 from sosbands.metrics import evaluate_intervals
 
 Metric = Callable[[Array, Array, Array], float]
@@ -96,8 +97,7 @@ def compare(
     slow each other.
     """
     _check_methods(methods)
-    if isinstance(n_repetitions, bool) or not isinstance(n_repetitions, int | np.integer) or n_repetitions < 1:
-        raise ValueError(f"n_repetitions={n_repetitions!r}: expected an integer >= 1")
+    check("n_repetitions", n_repetitions, is_count(n_repetitions) and n_repetitions >= 1, "an integer >= 1")
     level, further = read_level(confidence_level), dict(metrics or {})
     n_rows = _num_samples(X)
     target = read_target(y, n_rows)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._words import many
 from sosbands.comparison.resampling import corrected_interval
 from sosbands.comparison.splits import SplitSizes
 from sosbands.comparison.store import StoreError, read_store
@@ -18,6 +19,7 @@ from sosbands.comparison.text_table import MISSING, TextTable, as_frame
 
 PART = "method "  # of a store: "method sos" holds the settings of the method sos
 NEIGHBORS = 100  # size of the sets of the worst-set coverage
+NO_SETS = "its sets are neighbours in dense columns that hold finite numbers in every row, and X has none"
 SUMMARY = ("coverage", "mean_width", "interval_score", "worst_set_coverage")
 NOT_METRICS = {
     "method",
@@ -170,24 +172,27 @@ class ComparisonResult:
         """Sizes, the summary of each method, and what failed or was warned of, in words."""
         sizes, n = self.sizes, len({row["repetition"] for row in self.rows})
         lines = [
-            f"{_many(len(self.methods), 'method')}, {_many(n, 'repetition')} at level {self.confidence_level:g}",
+            f"{many(len(self.methods), 'method')}, {many(n, 'repetition')} at level {self.confidence_level:g}",
             f"rows: {sizes.n_learn} to learn, {sizes.n_calibration} to calibrate, {sizes.n_test} to test",
             "",
             repr(self.table()),
         ]
-        return "\n".join([*lines, *self._remarks()])
+        return "\n".join([*lines, *([""] if self.remarks else []), *self.remarks])
 
-    def _remarks(self) -> list[str]:
-        """What went wrong, and what was warned of."""
+    @property
+    def remarks(self) -> list[str]:
+        """What went wrong, what was warned of, and what cannot be said, in words."""
         failed = Counter(f"{row['method']}: {row['error_type']}: {row['error']}" for row in self.failures)
         lines = [f"failed {count} times, {what}" for what, count in failed.items()]
         warned = Counter(f"{row['method']}: {row['warnings']}" for row in self.rows if row["n_warnings"])
         lines += [f"warned in {count} repetitions, {what}" for what, count in warned.items()]
         if "worst_set_coverage" in self.metrics and self.sizes.n_test <= NEIGHBORS:
             lines.append(f"worst_set_coverage is coverage here: sets of {NEIGHBORS} neighbours hold all test rows")
+        if "worst_set_coverage" not in self.metrics and len(self.failures) < len(self.rows):
+            lines.append(f"no worst_set_coverage: {NO_SETS}")
         if len(self.environments) > 1:
             lines.append(f"computed in {len(self.environments)} environments, see .environments")
-        return ["", *lines] if lines else []
+        return lines
 
     def _test_ratio(self) -> float:
         return self.sizes.n_test / (self.sizes.n_learn + self.sizes.n_calibration)
@@ -217,10 +222,6 @@ def _mean_and_sd(values: dict[int, float]) -> tuple[float, float]:
     x = np.array(list(values.values()), dtype=float)
     mean = float(x.mean()) if len(x) else np.nan
     return mean, float(x.std(ddof=1)) if len(x) > 1 and np.isfinite(x).all() else np.nan
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _or_missing(value: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from sosbands._arguments import check, is_count
 from sosbands.comparison.axes import Axis, canonical, read_axes, seed_of
 from sosbands.comparison.failures import NO_FAILURE, failure
 from sosbands.comparison.progress import Progress
@@ -105,8 +106,7 @@ def _read_tasks(
     tasks: Iterable[Mapping[str, Any]], seed_axes: Sequence[str] | None, random_state: int
 ) -> dict[str, Job]:
     """Axes and seed of each task by its key."""
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-        raise ValueError(f"random_state={random_state!r}: expected an integer, from which all seeds are derived")
+    check("random_state", random_state, is_count(random_state), "an integer, from which all seeds are derived")
     jobs: dict[str, Job] = {}
     for task in tasks:
         axes = read_axes(task)

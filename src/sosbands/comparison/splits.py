@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sosbands._arguments import check, is_count, is_fraction
 from sosbands._types import IntArray
 
 
@@ -49,8 +50,7 @@ class SplitSizes:
 
 
 def _count(name: str, size: Any, n_rows: int) -> int:
-    if isinstance(size, int | np.integer) and not isinstance(size, bool) and size >= 1:
-        return int(size)
-    if isinstance(size, float | np.floating) and 0 < size < 1:
+    if is_fraction(size):
         return max(1, round(float(size) * n_rows))
-    raise ValueError(f"{name}={size!r}: expected a fraction of the rows in (0, 1) or a number of rows >= 1")
+    check(name, size, is_count(size) and size >= 1, "a fraction of the rows in (0, 1) or a number of rows >= 1")
+    return int(size)

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from sosbands._arguments import is_fraction, is_number
+from sosbands._arguments import is_number
+from sosbands._arguments import read_level as read_level  # for those who read all arguments of calibration here
 from sosbands._types import AnyArray, Array
 from sosbands.exceptions import MultiOutputError
 
@@ -24,16 +25,6 @@ def read_kind(calibration: Any) -> Kind:
     if isinstance(calibration, str) and calibration == "asymmetric":
         return "asymmetric"
     raise ValueError(f"calibration={calibration!r}: expected 'symmetric' or 'asymmetric'")
-
-
-def read_level(confidence_level: Any) -> float:
-    """One confidence level in (0, 1)."""
-    value = confidence_level
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value.item()
-    if not is_fraction(value):
-        raise ValueError(f"confidence_level={confidence_level!r}: expected a number in (0, 1)")
-    return float(value)
 
 
 def read_levels(confidence_level: Any) -> tuple[list[float], bool]:
@@ -65,6 +56,8 @@ def read_target(y: Any, n_rows: int) -> Array:
     given = np.asarray(y)
     if given.ndim == 2 and given.shape[1] > 1:
         raise MultiOutputError(f"y has shape {given.shape}: expected one target, so fit one regressor per column")
+    if given.ndim == 2 and given.shape[1] == 0:
+        raise ValueError(f"y has shape {given.shape}: expected one target per row, shape ({n_rows},)")
     if given.dtype.kind == "c":
         raise ValueError(f"y has dtype {given.dtype}: expected real numbers (Complex data not supported)")
     values = _read_vector("y", column_or_1d(given, warn=True) if given.ndim == 2 else given, n_rows)
@@ -114,7 +107,7 @@ def _read_vector(name: str, values: Any, n_rows: int) -> Array:
     raw = np.asarray(values)
     _check_shape(name, raw, n_rows)
     try:
-        if raw.dtype.kind not in "biufO":
+        if raw.dtype.kind not in "biufO" or _holds_texts_or_dates(raw):
             raise TypeError(raw.dtype)
         vector = raw.astype(np.float64)
     except (TypeError, ValueError):
@@ -127,6 +120,12 @@ def _read_vector(name: str, values: Any, n_rows: int) -> Array:
             f"{bad[0]}, expected finite numbers"
         )
     return vector
+
+
+def _holds_texts_or_dates(values: AnyArray) -> bool:
+    """Whether entries are objects that NumPy would convert although they are no numbers, such as "1"."""
+    kinds = (str, bytes, np.datetime64, np.timedelta64)
+    return values.dtype == object and any(isinstance(value, kinds) for value in values.tolist())
 
 
 def _check_shape(name: str, values: AnyArray, n_rows: int) -> None:

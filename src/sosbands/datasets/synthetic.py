@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from sosbands._arguments import check, is_count
+
 FloatArray = NDArray[np.float64]
 RandomState = int | np.random.Generator | np.random.RandomState | None
 _Function = Callable[[FloatArray], FloatArray]  # (n, d) -> (n,)
@@ -131,9 +133,8 @@ class SyntheticCase:
         return X
 
 
-def _check_integer(argument: str, value: object, *, minimum: int) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < minimum:
-        raise ValueError(f"{argument}={value!r}: expected an integer >= {minimum}")
+def _check_integer(argument: str, value: Any, *, minimum: int) -> int:
+    check(argument, value, is_count(value) and value >= minimum, f"an integer >= {minimum}")
     return int(value)
 
 

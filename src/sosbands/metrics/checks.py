@@ -36,14 +36,6 @@ def read_intervals(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> tuple[Ar
     return y, *read_bounds(lower, upper, len(y))
 
 
-def read_level(confidence_level: float) -> float:
-    """A level strictly between 0 and 1."""
-    level = float(confidence_level)
-    if not 0 < level < 1:
-        raise ValueError(f"confidence_level={confidence_level!r}: expected a number in (0, 1)")
-    return level
-
-
 def read_matrix(values: ArrayLike, name: str, n_rows: int | None = None) -> Array:
     """Two-dimensional finite array with at least one row and one column."""
     array = np.asarray(values, dtype=float)

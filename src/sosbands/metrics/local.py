@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 from sklearn.utils import check_random_state
 
+from sosbands._arguments import read_level
 from sosbands._types import Array, IntArray
-from sosbands.metrics.checks import read_bounds, read_intervals, read_level, read_matrix, read_vector
+from sosbands.metrics.checks import read_bounds, read_intervals, read_matrix, read_vector
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sosbands.metrics.checks import read_intervals, read_level
+from sosbands._arguments import read_level
+from sosbands.metrics.checks import read_intervals
 from sosbands.metrics.coverage import coverage, lower_coverage, upper_coverage
 from sosbands.metrics.local import RandomState, worst_set_coverage
 from sosbands.metrics.scorer import interval_score

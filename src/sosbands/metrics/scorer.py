@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sosbands.metrics.checks import read_intervals, read_level
+from sosbands._arguments import read_level
+from sosbands.metrics.checks import read_intervals
 
 
 def interval_score(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, confidence_level: float) -> float:

@@ -84,8 +84,8 @@ def plot_bands(
     Parameters
     ----------
     model : interval regressor
-        With `predict` and `predict_interval`. With `support`, too, the places off the data (support below 0.5) are
-        grey: hatched along a feature, as grey bars along the prediction.
+        With `predict` and `predict_interval`. With `support`, too, the places off the data (support below
+        `sosbands.exceptions.LITTLE_SUPPORT`) are grey: hatched along a feature, as grey bars along the prediction.
     X : array or data frame of shape (n, d)
     y : array of shape (n,), optional
         Observations. Those outside of their intervals are crosses, except where other features vary.

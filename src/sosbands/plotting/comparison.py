@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sosbands._arguments import is_number
 from sosbands._types import Array
 from sosbands.plotting.axes import BLACK, BLUE, GREY, VERMILION, Style, new_axes, open_frame, percent
 
@@ -80,7 +81,7 @@ def _read_rows(rows: Any, metric: str) -> list[dict[str, Any]]:
     if not table or any("method" not in row for row in table):
         raise ValueError(f"rows: got {len(table)} rows, expected at least one, each with the key 'method'")
     if not any(metric in row for row in table):
-        known = sorted({name for row in table for name, value in row.items() if _is_number(value)} - {*PAIRS})
+        known = sorted({name for row in table for name, value in row.items() if is_number(value)} - {*PAIRS})
         raise ValueError(f"metric={metric!r}: expected one of {known}")
     return table
 
@@ -93,17 +94,13 @@ def _method(table: list[dict[str, Any]], name: Any, metric: str) -> _Method:
     values: dict[tuple[Any, ...], float] = {}
     for position, row in own:
         value: Any = row.get(metric)
-        if not _is_number(value) or not np.isfinite(value):
+        if not is_number(value) or not np.isfinite(value):
             continue
         key = tuple(row.get(part) for part in PAIRS) if "repetition" in row else ("row", position)
         if key in values:
             raise ValueError(f"rows: method {name!r} has two rows with (dataset, case, repetition) = {key}")
         values[key] = float(value)
     return _Method(str(name), values, len(own) - len(values))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _common_level(table: list[dict[str, Any]]) -> float | None:

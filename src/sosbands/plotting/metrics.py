@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from sosbands._types import Array, IntArray
 from sosbands.exceptions import CrossedIntervalsWarning
 from sosbands.metrics import coverage, lower_coverage, upper_coverage
 from sosbands.metrics.checks import read_vector
+from sosbands.metrics.sampling import coverage_range, share_range
 from sosbands.plotting.axes import (
     BLACK,
     BLUE,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEVELS = np.arange(1, 20) / 20  # 0.05, 0.10, ..., 0.95
-SAMPLING = 0.95  # of ranges and error bars
 ROWS_PER_BIN, MOST_BINS = 30, 8
 
 
@@ -168,29 +167,6 @@ def plot_local_coverage(
     return ax
 
 
-def coverage_range(levels: Array, n: int, n_calibration: int | None) -> tuple[Array, Array]:
-    """Ends of the central 95 % of the coverage of n test rows, at each level.
-
-    The ends are attained by more than their share at most, so the range holds at least 95 %.
-    """
-    tails = np.array([(1 - SAMPLING) / 2, (1 + SAMPLING) / 2])
-    if n_calibration is None:
-        ranges = [stats.binom.ppf(tails, n, level) / n for level in levels]
-    else:
-        ranges = [_beta_binomial_quantiles(tails, n, level, n_calibration) / n for level in levels]
-    low, high = np.array(ranges).T
-    return low, high
-
-
-def _beta_binomial_quantiles(tails: Array, n: int, level: float, m: int) -> Array:
-    """Quantiles of the number of covered rows; n if no finite interval has the level, so that all are infinite."""
-    k = int(np.ceil(round(level * (m + 1), 9)))  # the rounding of 0.9 * 10 must not cost a rank
-    if k > m:
-        return np.full(len(tails), float(n))
-    cumulated = np.cumsum(stats.betabinom.pmf(np.arange(n + 1), n, k, m + 1 - k))
-    return np.minimum(np.searchsorted(cumulated, tails), n).astype(float)
-
-
 def _bins(x: Array, count: int) -> list[IntArray]:
     """Rows of each bin between quantiles of x, without empty ones."""
     if count < 1:
@@ -205,8 +181,8 @@ def _draw_side(ax: Axes, side: _Side, x: Array, observed: Array, ends: Array, bi
     """Coverage of one side in every bin, a little to the left or right of the mean of its rows."""
     places = np.array([x[rows].mean() for rows in bins]) + side.shift * (np.ptp(x) or 1.0)
     found = np.array([side.function(observed[rows], ends[rows, 0], ends[rows, 1]) for rows in bins])
-    pairs = [_wilson(share, len(rows)) for share, rows in zip(found, bins, strict=True)]
-    below, above = np.abs(np.array(pairs) - found[:, None]).T
+    sizes = np.array([len(rows) for rows in bins])
+    below, above = np.abs(share_range(np.round(found * sizes), sizes) - found[:, None]).T
     style: Style = {"ms": 5, "lw": 1.2, "elinewidth": 1.2, "capsize": 2, **side.style}
     ax.errorbar(places, found, yerr=[below, above], label=side.label, **style)
 
@@ -220,11 +196,6 @@ def _draw_nominal(ax: Axes, level: float, lower_share: float) -> None:
     for value, color, end in ((lower, BLUE, "lower"), (upper, ORANGE, "upper")):
         label = f"{percent(round(value, 9))} for the {end} end"
         ax.axhline(value, color=color, lw=0.8, ls=":", zorder=1, label=label)
-
-
-def _wilson(share: float, n: int) -> tuple[float, float]:
-    ends = stats.binomtest(round(share * n), n).proportion_ci(SAMPLING, method="wilson")
-    return float(ends.low), float(ends.high)
 
 
 def _sizes(bins: list[IntArray]) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from sosbands._arguments import read_level
 from sosbands._types import AnyArray, Array, BoolArray, IntArray
 from sosbands.exceptions import LITTLE_SUPPORT
-from sosbands.metrics.checks import read_level
 from sosbands.plotting.rows import shape_of
 
 

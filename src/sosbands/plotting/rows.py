@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sosbands._arguments import is_count
 from sosbands._types import AnyArray, Array, BoolArray, IntArray
 
 PREDICTION = "prediction"
@@ -41,7 +42,7 @@ def find_axis(X: Any, feature: Any) -> Along:
         feature = 0 if d == 1 else PREDICTION
     if isinstance(feature, str) and feature == PREDICTION:
         return Along(None, PREDICTION)
-    if isinstance(feature, int | np.integer) and not isinstance(feature, bool) and 0 <= feature < d:
+    if is_count(feature) and 0 <= feature < d:
         position = int(feature)
     elif names is not None and feature in names:
         position = names.index(feature)
@@ -116,7 +117,8 @@ def _typical(values: AnyArray) -> tuple[Any, int | None]:
         value = Counter(entries).most_common(1)[0][0]
         return value, entries.index(value)
     if values.dtype.kind == "f":
-        return float(np.nanmedian(values)), None
+        known = values[~np.isnan(values)]
+        return float(np.median(known)) if len(known) else np.nan, None
     ordered = np.sort(values)
     return ordered[(len(ordered) - 1) // 2], None
 

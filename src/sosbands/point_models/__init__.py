@@ -1,6 +1,12 @@
 """The models that bands are put around, and which of their residuals to trust."""
 
-from sosbands.point_models.defaults import MAX_GAUSSIAN_PROCESS_ROWS, CallableRegressor, default_regressor, point_model
+from sosbands.point_models.defaults import (
+    MAX_GAUSSIAN_PROCESS_ROWS,
+    CallableRegressor,
+    default_regressor,
+    model_name,
+    point_model,
+)
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.residuals import (
     LearntResiduals,
@@ -24,6 +30,7 @@ __all__ = [
     "default_regressor",
     "learn_residuals",
     "leave_one_out_process",
+    "model_name",
     "one_per_row",
     "point_model",
     "residual_rule",

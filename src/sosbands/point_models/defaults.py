@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.pipeline import Pipeline
 
 from sosbands._types import AnyArray, Array
 from sosbands.point_models.gaussian_process import GaussianProcess
@@ -76,3 +77,8 @@ def point_model(estimator: Any, n: int, random_state: Any) -> Any:
     if estimator is None:
         return default_regressor(n, random_state)
     return clone(estimator if hasattr(estimator, "fit") else CallableRegressor(estimator))
+
+
+def model_name(model: Any) -> str:
+    """Name of the class of a point model; of a pipeline that of its last step, which predicts."""
+    return type(model[-1] if isinstance(model, Pipeline) else model).__name__

@@ -81,7 +81,7 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     UntrustedTypesError
         If the file holds types that are neither known to be harmless nor named in `trusted`; it lists them.
     ModelFileError
-        If the file is damaged, not a model file, or written in a newer format.
+        If the file is damaged, not a model file, or written in an older or newer format.
     """
     import skops.io
 
@@ -134,7 +134,7 @@ def _write_header(file: Path) -> None:
 
 
 def _check_header(file: Path, shown: str) -> None:
-    """Complain about files that are not ours, damaged, or too new, before anything else of them is read."""
+    """Complain about files that are not ours, damaged, or of another format, before anything else of them is read."""
     try:
         with zipfile.ZipFile(file) as archive:
             header = json.loads(archive.read(HEADER))

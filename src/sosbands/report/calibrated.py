@@ -12,7 +12,7 @@ from sosbands._types import Array, BoolArray, IntArray
 from sosbands.conformal import Calibration, conformal_rank, interval, points_needed, side_levels
 from sosbands.conformal.arguments import read_kind
 from sosbands.metrics import mean_width
-from sosbands.plotting.metrics import coverage_range
+from sosbands.metrics.sampling import coverage_range
 from sosbands.report.data import Exploration, Step
 
 LEVELS = tuple(k / 100 for k in range(50, 100))
@@ -120,14 +120,6 @@ def groups_along(x: Array) -> list[IntArray]:
     edges = [int(np.floor(k * n / count + 0.5)) for k in range(1, count)]
     edges = [int(np.searchsorted(ordered, ordered[edge - 1], side="right")) for edge in edges]
     return [group for group in np.split(order, edges) if len(group)]
-
-
-def share_ranges(n: int) -> Array:
-    """Wilson's 95 % interval of ``hits / n`` for hits = 0, ..., n, shape (n + 1, 2)."""
-    p, z2 = np.arange(n + 1) / n, NORMAL**2
-    middle = p + z2 / (2 * n)
-    half = NORMAL * np.sqrt(p * (1 - p) / n + z2 / (4 * n**2))
-    return np.clip(np.stack([middle - half, middle + half], axis=1) / (1 + z2 / n), 0.0, 1.0)
 
 
 def _error_of_mean(values: Array) -> float:

@@ -134,7 +134,7 @@ class Exploration:
     criterion : str
         Its name.
     model_name : str
-        Class of the point model.
+        Class of the point model; of a pipeline that of its last step.
     n_given, n_learning, n_calibration : int
         Rows given, learnt from and calibrated on; `learning` and `calibration_rows` may be samples of these.
     n_test_drawn : int

@@ -12,6 +12,7 @@ from sosbands._progress import say
 from sosbands._types import IntArray
 from sosbands.kernels import median_lengthscale
 from sosbands.plotting.rows import target_name as name_of
+from sosbands.point_models import model_name
 from sosbands.report.data import BandPath, Exploration
 from sosbands.report.places import Line, Places, make_lines, rows_on
 from sosbands.report.recorded import RecordedBands, recorded
@@ -84,7 +85,7 @@ def explore(
         sentence=_decision(model),
         is_tuned=isinstance(model.symmetry_penalty, str),
         criterion=model.criterion_asked,
-        model_name=type(model.estimator_).__name__,
+        model_name=model_name(model.estimator_),
         n_given=len(table),
         n_learning=len(learning),
         n_calibration=len(calibration),
@@ -154,5 +155,5 @@ def _notes(
         notes.append(f"Of {used} rows, a random sample of {drawn} is drawn; every number is of all of them.")
     without = len(table.names) - sum(line.column is not None for line in lines)
     if without:
-        notes.append(f"{without} of {len(table.names)} features have no axis: not numbers, or too many.")
+        notes.append(f"{without} of {len(table.names)} features have no axis: not numbers, with gaps, or too many.")
     return tuple(notes)

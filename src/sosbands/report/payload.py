@@ -10,7 +10,8 @@ import numpy as np
 
 from sosbands._types import Array, IntArray
 from sosbands.exceptions import LITTLE_SUPPORT
-from sosbands.report.calibrated import Promise, calibrated, groups_along, levels_offered, promise, share_ranges
+from sosbands.metrics.sampling import share_range
+from sosbands.report.calibrated import Promise, calibrated, groups_along, levels_offered, promise
 from sosbands.report.data import BandPath, Exploration, Rows, Step
 
 DIGITS = 5  # significant ones; of targets and bands in units of the size of the residuals
@@ -54,7 +55,7 @@ def payload(data: Exploration) -> dict[str, Any]:
         "calibration_rows": _rows(data.calibration_rows, unit, steps),
         "test": _rows(data.test, unit, steps),
         "groups": [_groups(*each) for each in zip(groups, data.test.positions, steps, strict=True)],
-        "share_ranges": {n: share_ranges(n).round(SHARE_DIGITS).tolist() for n in _sizes(data, groups)},
+        "share_ranges": {n: _share_ranges(n) for n in _sizes(data, groups)},
         "paths": [_path(path, data, unit, groups) for path in data.paths],
     }
 
@@ -92,6 +93,12 @@ def _promise(found: Promise) -> dict[str, Any]:
 def _groups(groups: list[IntArray], x: Array, step: float) -> dict[str, Any]:
     """Where the groups of test rows lie along an axis, and how many rows they have."""
     return {"x": _rounded(np.array([x[rows].mean() for rows in groups]), step), "n": [len(rows) for rows in groups]}
+
+
+def _share_ranges(n: int) -> list[list[float]]:
+    """Sampling errors of ``hits / n`` for hits = 0, ..., n."""
+    ranges: list[list[float]] = share_range(np.arange(n + 1), n).round(SHARE_DIGITS).tolist()
+    return ranges
 
 
 def _sizes(data: Exploration, groups: list[list[IntArray]]) -> list[int]:

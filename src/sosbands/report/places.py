@@ -36,10 +36,10 @@ class Line:
 
 
 def make_lines(table: Table, model: RecordedBands, fit_rows: IntArray) -> list[Line]:
-    """One line per feature that consists of numbers; with several features first the prediction."""
+    """One line per feature that consists of numbers; first the prediction, unless the only feature has a line."""
     several = len(table.names) > 1
     nothing = np.zeros(0)
-    lines = [Line(Axis("prediction", True, nothing, nothing), None, None)] if several else []
+    lines: list[Line] = []
     typical = table.take(fit_rows)
     for column, name in enumerate(table.names):
         try:
@@ -51,9 +51,10 @@ def make_lines(table: Table, model: RecordedBands, fit_rows: IntArray) -> list[L
         grid = grid_over(x, CURVE_POINTS[several], None if several else wide)
         rows = curve_rows(typical, column, grid)
         lines.append(Line(Axis(name, False, grid, model.predict(rows)), column, rows))
-        if len(lines) == MOST_FEATURES + several:
+        if len(lines) == MOST_FEATURES:
             break
-    return lines
+    prediction = [] if lines and not several else [Line(Axis("prediction", True, nothing, nothing), None, None)]
+    return prediction + lines
 
 
 def rows_on(lines: list[Line], table: Table, model: RecordedBands, numbers: IntArray) -> Rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +111,7 @@ def _held_out(model: RecordedBands) -> TuningData:
     if report is not None:
         rows, folds = report.rows, report.folds
     else:
-        rng = check_random_state(model.random_state)
+        rng = deepcopy(check_random_state(model.random_state))  # looking at a model must not change its generator
         rows = searched_rows(len(problem.r), rng)
         folds = held_out_folds(len(rows), model.cv, rng)
     return searched_data(problem.points, problem.r, rows, folds, problem.options)
