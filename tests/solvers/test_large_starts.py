@@ -7,6 +7,7 @@ import pytest
 
 from sosbands.problems import (
     AsymmetricProblem,
+    OneSidedProblem,
     OperatorPenaltyProblem,
     SideTerm,
     SymmetricProblem,
@@ -46,9 +47,13 @@ def test_the_sample_holds_the_points_that_ask_for_most(monkeypatch):
     monkeypatch.setattr(continuation, "SAMPLE_ROWS", 40)
     monkeypatch.setattr(continuation, "EXTREME_ROWS", 15)
     sizes = np.random.default_rng(1).standard_normal(500)
-    rows = continuation._telling_rows(sizes)
+    V = np.ones((1, 500))
+    rows = continuation._telling_rows(OneSidedProblem(SideTerm.of(V, b=1.0, lam1=0.1, lam2=0.5), sizes))
     assert set(np.argsort(sizes)[-15:]) <= set(rows)
     assert 40 <= len(rows) <= 55
+    soft = continuation._telling_rows(OneSidedProblem(SideTerm.of(V, b=1.0, lam1=0.1, lam2=0.5, tau=0.1), sizes))
+    assert len(soft) == 40  # a fair sample: quantiles are what counts
+    assert set(soft) <= set(rows)
 
 
 @pytest.mark.parametrize("name", list(problems()))

@@ -184,7 +184,7 @@ def test_starts_save_work(target, solved):
         warm = solve(problem(term, *target), start, tol=TOL)
         check_path([warm], [cold], TOL)
         work.append(warm.decompositions)
-    assert np.mean(work) < 0.8 * cold.decompositions
+    assert np.mean(work) < cold.decompositions  # also from the other end of all penalties
 
 
 @pytest.mark.parametrize("source", [("training", 0.1), ("training", 10.0), ("", np.inf)])

@@ -439,9 +439,9 @@ def test_solves_in_several_threads_restore_the_number_of_blas_threads():
 # ---------------------------------------------------------------- what a solver asks of a problem
 
 
-def test_lbfgs_needs_four_members_and_newton_two_more():
+def test_lbfgs_needs_four_members_and_newton_three_more():
     assert members(DualProblem) == ["bounds", "decompositions", "value_and_grad", "certificate"]
-    assert members(SecondOrderProblem) == [*members(DualProblem), "hessian_product", "preconditioner"]
+    assert members(SecondOrderProblem) == [*members(DualProblem), "curvature", "hessian_product", "preconditioner"]
 
 
 class Least:
@@ -465,7 +465,7 @@ def test_lbfgs_solves_any_problem_with_the_four_members_in_its_box():
     np.testing.assert_allclose(result.variables, [1.0, 0.0, 0.2, 0.5], atol=1e-5)
 
 
-@pytest.mark.parametrize(("solver", "first"), [("newton", "hessian_product"), ("auto", "hessian_product")])
+@pytest.mark.parametrize(("solver", "first"), [("newton", "curvature"), ("auto", "curvature")])
 def test_a_solver_names_what_a_problem_lacks(solver, first):
     problem = Least([1.0], [0.0], [1.0])
     problem.n_variables, problem.parts = 1, lambda: (problem,)
@@ -475,6 +475,8 @@ def test_a_solver_names_what_a_problem_lacks(solver, first):
 
 class Second(Least):
     """The same with second derivatives."""
+
+    curvature = 2.0
 
     def hessian_product(self, z, support):  # noqa: ARG002
         return lambda d: 2 * d

@@ -156,7 +156,8 @@ def read_data(X: Any, residuals: Any, kernel: Any, rank: Any, constant: bool = F
 def _check_reachable(features: KernelFeatures, r: Array) -> None:
     """Refuse rows that only operators beyond double precision would cover: of size ``r_i / ||Phi(X_i)||^2``."""
     sizes = np.square(features.V).sum(axis=0)
-    (unreachable,) = np.nonzero(r * sizes.max() > LARGEST_OPERATOR * r.max(initial=0.0) * sizes)
+    asked = r / (r.max(initial=0.0) or 1.0)
+    (unreachable,) = np.nonzero(asked * sizes.max() > LARGEST_OPERATOR * sizes)
     if unreachable.size:
         row = unreachable[0]
         raise InfeasibleProblemError(

@@ -171,11 +171,24 @@ class BandDual(ABC):
         return self.with_terms(tuple(term.subsampled(rows) for term in self.terms), rows)
 
     def extended(self, z: Array, rows: IntArray, small: Self) -> Array:
-        """Variables of this problem from those of `small`, its restriction to `rows`: the same operators."""
+        """Variables of this problem from those of `small`, its restriction to `rows`.
+
+        The same multipliers, and so the same operators. Where points may lie outside, the others take part: those
+        outside the bands of these operators are at their ceiling.
+        """
         full = np.zeros(self.n_variables)
+        values = small.values_everywhere(z, self)
         for k, gamma in enumerate(small.multipliers(z)):
-            full[k * self.n + rows] = gamma
+            if self.is_hard:
+                full[k * self.n + rows] = gamma
+            else:
+                full[k * self.n : (k + 1) * self.n] = np.where(self.targets[k] > values[k], self.sides[k].ceiling, 0.0)
         return full
+
+    def values_everywhere(self, z: Array, whole: Self) -> list[Array]:
+        """Values of the operators recovered at z at all learning points of `whole`, which has the same features."""
+        states = zip(self.state(z).sides, whole.sides, strict=True)
+        return [np.square(state.B.T @ side.space.V).sum(axis=0) for state, side in states]
 
     def lift(self, z: Array, bases: Bases) -> Array:  # noqa: ARG002
         """Variables of this problem from those of a restricted one: the same multipliers."""

@@ -111,9 +111,13 @@ class TrainingPenaltyProblem(BandDual):
         )
 
     def extended(self, z: Array, rows: IntArray, small: TrainingPenaltyProblem) -> Array:
-        """Variables of this problem from those of `small`, its restriction to `rows`: the same operators."""
+        """Variables from those of `small`; where all take part ``alpha_0 = 2 lam_pen (f_up - f_lo)``."""
         full = super().extended(z, rows, small)
-        full[2 * self.n + rows] = small._alpha_0(z) / self.scale
+        if self.is_hard:
+            full[2 * self.n + rows] = small._alpha_0(z) / self.scale
+        else:
+            lo, up = small.values_everywhere(z, self)
+            full[2 * self.n :] = 2 * self.lam_pen * (up - lo) / self.scale
         return full
 
     def objective(self, sides: Sides) -> float:

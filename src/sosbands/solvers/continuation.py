@@ -18,7 +18,7 @@ STIFF = 100.0  # stiffness from which a cold start goes through relaxed problems
 RELAXATION = 10.0
 LOOSE = 1e-2  # gap at which the next relaxation is taken
 CLOSE = 1e4  # stiffness from which operators of a relaxed problem are good ones of the next
-STAGE_ITERATIONS = 300
+STAGE_ITERATIONS = 60
 MANY_ROWS, SAMPLE_ROWS, EXTREME_ROWS = 20_000, 4_000, 1_000  # a cold start above the first uses a sample of points
 
 Solver = Callable[..., SolverResult]
@@ -54,23 +54,15 @@ def continued(run: Solver, part: ContinuableProblem, z: Array, tol: float, max_i
     """
     clock = perf_counter()
     before: list[SolverResult] = []
-    if not z.any():
-        if len(part.sizes) > MANY_ROWS:
-            rows = _telling_rows(part.sizes)
-            small = part.subsampled(rows)
-            before.append(continued(run, small, np.zeros(small.n_variables), LOOSE, max_iterations))
-            z = part.extended(before[-1].variables, rows, small)
-            run = _with_bases(run, before[-1].bases)
-        else:
-            factor = part.stiffness / STIFF
-            while factor > 1:
-                # a relaxed problem close to the last one gives it a primal point that its own multipliers hardly do
-                wanted = LOOSE if part.stiffness / factor < CLOSE else tol / 3
-                before.append(run(part.relaxed(factor), z, wanted, STAGE_ITERATIONS))
-                z = before[-1].variables
-                factor /= RELAXATION
-            if before:
-                run = partial(run, also=before[-1].certificate.sides)
+    if not z.any() and len(part.sizes) > MANY_ROWS:
+        rows = _telling_rows(part)
+        small = part.subsampled(rows)
+        before.append(continued(run, small, np.zeros(small.n_variables), LOOSE, max_iterations))
+        z = part.extended(before[-1].variables, rows, small)
+        run = _with_bases(run, before[-1].bases)
+    elif not z.any():
+        before, run = _through_relaxations(run, part, z, tol)
+        z = before[-1].variables if before else z
     result = run(part, z, tol, max_iterations)
     return replace(
         result,
@@ -80,11 +72,32 @@ def continued(run: Solver, part: ContinuableProblem, z: Array, tol: float, max_i
     )
 
 
-def _telling_rows(sizes: Array) -> IntArray:
-    """A sample of the points, and those that ask for most."""
+def _through_relaxations(
+    run: Solver, part: ContinuableProblem, z: Array, tol: float
+) -> tuple[list[SolverResult], Solver]:
+    """Solve ever less relaxed problems, each from the last; the solver then knows a primal point.
+
+    Operators of a relaxed problem that is nearly as stiff are good ones of the next, whose own multipliers hardly give
+    any. So those are solved well, as far as that is quick.
+    """
+    results: list[SolverResult] = []
+    start, factor = run, part.stiffness / STIFF
+    while factor > 1:
+        well = part.stiffness >= CLOSE * factor
+        results.append(run(part.relaxed(factor), z, tol / 3 if well else LOOSE, STAGE_ITERATIONS))
+        z = results[-1].variables
+        if well:
+            run = partial(start, also=results[-1].certificate.sides)
+        factor /= RELAXATION
+    return results, run
+
+
+def _telling_rows(part: ContinuableProblem) -> IntArray:
+    """A sample of the points, and, where every point has to be covered, those that ask for most."""
+    sizes = part.sizes
     sample = np.random.default_rng(0).choice(len(sizes), SAMPLE_ROWS, replace=False)
     largest = np.argpartition(sizes, -EXTREME_ROWS)[-EXTREME_ROWS:]
-    return np.union1d(sample, largest)
+    return np.union1d(sample, largest) if part.is_hard else np.sort(sample)
 
 
 def _with_bases(run: Solver, bases: tuple[Bases, ...]) -> Solver:

@@ -10,7 +10,7 @@ import numpy as np
 from sosbands._types import Array
 from sosbands.solvers.protocol import CertificateLike, DualProblem, HistoryRow, SolverResult, Status
 
-PATIENCE, PROGRESS = 200, 0.99  # points after which the best gap must have fallen to this part of what it was
+PATIENCE, PROGRESS = 100, 0.8  # points after which the best gap must have fallen to this part of what it was
 
 
 class Monitor:

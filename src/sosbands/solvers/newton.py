@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ BACKTRACKS = 12
 ENTERING = 200  # variables that may leave their bound in one step
 CG_TOLERANCE = 1e-2
 CG_ITERATIONS = 200
+CG_BUDGET = 30_000  # iterations of conjugate gradients in a whole solve: those that need more hardly end at all
 CORRECTIONS = 8  # of the guess which variables end at a bound
 
 
@@ -54,11 +56,13 @@ def solve_newton(
         z, done = ascend_lbfgs(problem, monitor, z, min(WARM_UP, max_iterations))
         if done:
             return monitor.result(Status.CONVERGED)
-    damping = 1e-3
+    damping, work = 1e-3, Work()
     while monitor.iterations < max_iterations:
         if monitor.has_stalled:
             return monitor.result(Status.STALLED)
-        step = _newton_step(problem, z, damping)
+        if work.products > CG_BUDGET:
+            return monitor.result(Status.ITERATION_LIMIT)
+        step = _newton_step(problem, z, damping, work)
         if step is None:
             damping *= 10
             if damping > 1e3:
@@ -77,11 +81,18 @@ def solve_newton(
     return monitor.result(Status.ITERATION_LIMIT)
 
 
-def _newton_step(problem: SecondOrderProblem, z: Array, damping: float) -> tuple[Array, float] | None:
+@dataclass
+class Work:
+    """Products with the Hessian so far."""
+
+    products: int = 0
+
+
+def _newton_step(problem: SecondOrderProblem, z: Array, damping: float, work: Work) -> tuple[Array, float] | None:
     """Next point and the accepted step length, or None if no step of this damping raises the dual."""
     value, grad = problem.value_and_grad(z)
     box = problem.bounds
-    d = _model_step(problem, z, grad, damping)
+    d = _model_step(problem, z, grad, damping, work)
     t = 1.0
     for _ in range(BACKTRACKS):
         candidate = box.clip(z + t * d)
@@ -93,7 +104,7 @@ def _newton_step(problem: SecondOrderProblem, z: Array, damping: float) -> tuple
     return None
 
 
-def _model_step(problem: SecondOrderProblem, z: Array, grad: Array, damping: float) -> Array:
+def _model_step(problem: SecondOrderProblem, z: Array, grad: Array, damping: float, work: Work) -> Array:
     """Maximise the quadratic model in the box: guess which variables end at a bound, solve for the others, correct.
 
     The first guess is that of the optimality conditions at z. A free variable that leaves the box goes to the bound
@@ -115,6 +126,7 @@ def _model_step(problem: SecondOrderProblem, z: Array, grad: Array, damping: flo
         if not (model.is_solved and (too_low.any() or too_high.any() or inside.any())):
             break
         at_lower, at_upper = (at_lower | too_low) & ~inside, (at_upper | too_high) & ~inside
+    work.products += model.products
     return d
 
 
@@ -138,6 +150,7 @@ class Model:
         self.problem, self.z, self.grad, self.moving = problem, z, grad, moving
         self.product = problem.hessian_product(z, moving)
         self.damping = damping * problem.curvature
+        self.products = 0
         self.is_solved = True  # else corrections of the guess say nothing
 
     def solve(self, d: Array, free: BoolArray) -> Array:
@@ -157,6 +170,7 @@ class Model:
         whole = np.zeros(len(chosen))
 
         def product(v: Array) -> Array:
+            self.products += 1
             whole[chosen] = v
             return np.asarray(self.product(whole)[chosen] + shift * v)
 
