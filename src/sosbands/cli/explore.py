@@ -24,6 +24,7 @@ def explore(
     model: options.Model = "auto",
     confidence_level: options.NewLevel = 0.9,
     calibration: options.Calibration = "symmetric",
+    score: options.Score = "added",
     symmetry_penalty: options.SymmetryPenalty = "auto",
     lengthscale: options.Lengthscale = "auto",
     drop: options.Drop = [],  # noqa: B006
@@ -48,6 +49,7 @@ def explore(
         point_model(model, seed=seed, jobs=jobs),
         confidence_level=confidence_level,
         calibration=calibration,
+        conformal_score=score,
         symmetry_penalty=symmetry_penalty,
         lengthscale=lengthscale,
         random_state=seed,
