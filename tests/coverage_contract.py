@@ -55,6 +55,11 @@ class DiscreteLaw(Law):
         return X, self.observe(rng, X)
 
 
+# All noise on one side of the prediction: the other side's scores, where they stop at 0, are all alike.
+ONE_SIDED = (
+    Law("all above", lambda rng, n: 0.2 + rng.exponential(size=n)),
+    Law("all below", lambda rng, n: -0.2 - rng.exponential(size=n)),
+)
 DISCRETE = tuple(DiscreteLaw(f"discrete at {x}", lambda rng, n: rng.integers(0, 4, n), x) for x in (-0.9, -0.1, 0.5))
 CELLS = ((20, 0.9), (100, 0.9), (1000, 0.9), (20, 0.99))  # calibration size and level; the last one has too few points
 
@@ -120,7 +125,28 @@ def one_sided_tests(found, m, level, lower_share, kind, label, n_tests, *, ties=
 # ---------------------------------------------------------------- suites
 
 
-def run_coverage_suite(make_model, kind, *, laws=LAWS, cells=CELLS, lower_share=0.5, draws=400, n_test=200, seed=0):
+def run_levels_suite(make_model, kind, *, laws=LAWS, levels=(0.5, 0.8, 0.95), m=100, draws=400, n_test=200, seed=0):
+    """Several levels at once: each is covered, and each interval holds those of lower levels."""
+    n_tests = len(laws) * len(levels) * (2 if kind == "symmetric" else 6)
+    for number, law in enumerate(laws):
+
+        def one_draw(rng, law=law):
+            model = make_model(rng).conformalize(*law.draw(rng, m))
+            X, y = law.draw(rng, n_test)
+            ends = model.predict_interval(X, levels)
+            assert ends.shape == (n_test, 2, len(levels))
+            steps = np.diff(ends, axis=2)
+            assert (steps[:, 0] <= 0).all(), f"{law.name}: lower ends are not nested"
+            assert (steps[:, 1] >= 0).all(), f"{law.name}: upper ends are not nested"
+            return [(y, ends[:, :, k]) for k in range(len(levels))]
+
+        for level, found in zip(levels, coverages_of_parts(one_draw, draws, (seed, number)), strict=True):
+            one_sided_tests(found, m, level, 0.5, kind, f"{law.name}, level {level} of several", n_tests)
+
+
+def run_coverage_suite(
+    make_model, kind, *, laws=LAWS, cells=CELLS, lower_share=0.5, draws=400, n_test=200, seed=0, ties=False
+):
     """Marginal (symmetric) or one-sided and marginal (asymmetric) coverage for every law and calibration size."""
     options = {} if kind == "symmetric" else {"lower_share": lower_share}
     n_tests = len(laws) * len(cells) * (2 if kind == "symmetric" else 6)
@@ -133,8 +159,8 @@ def run_coverage_suite(make_model, kind, *, laws=LAWS, cells=CELLS, lower_share=
                 return y, model.predict_interval(X, level, **options)
 
             found = coverages(one_draw, draws, (seed, number, m))
-            label, ties = f"{law.name}, m={m}, level {level}", isinstance(law, DiscreteLaw)
-            one_sided_tests(found, m, level, lower_share, kind, label, n_tests, ties=ties)
+            label, tied = f"{law.name}, m={m}, level {level}", ties or isinstance(law, DiscreteLaw)
+            one_sided_tests(found, m, level, lower_share, kind, label, n_tests, ties=tied)
 
 
 def run_group_suite(make_model, kind, *, laws=LAWS, sizes=(20, 100, 30), level=0.9, draws=400, n_test=100, seed=0):

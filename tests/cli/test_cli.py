@@ -174,12 +174,14 @@ def test_fit_tunes_itself_unless_told_otherwise(folder, tmp_path):
 def test_options_of_fit_reach_the_estimator(folder, tmp_path):
     words = ("--confidence-level", "0.8", "--calibration", "asymmetric", "--calibration-size", "30", "--seed", "3")
     path = tmp_path / "m.model"
-    fixed = ("--model", "linear", "--lengthscale", "1.5", "--symmetry-penalty", "inf")
+    fixed = ("--model", "linear", "--lengthscale", "1.5", "--symmetry-penalty", "inf", "--score", "scaled")
     found = json.loads(done("fit", folder / "numbers.csv", "--target", "y", "-o", path, *words, *fixed, "--json"))
     model = library.load(path)
     given = model.get_params(deep=False)
     assert given["confidence_level"] == found["confidence_level"] == 0.8
     assert given["calibration"] == found["calibration"] == "asymmetric"
+    assert given["conformal_score"] == found["conformal_score"] == "scaled"
+    assert "the reach of the lower end multiplied by" in found["summary"]
     assert given["calibration_size"] == found["n_calibration"] == 30
     assert given["random_state"] == 3
     assert found["lengthscale"] == model.lengthscale_ == 1.5

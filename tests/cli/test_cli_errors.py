@@ -36,6 +36,7 @@ BAD_WORDS = {
     "level is nan": (predict("good.csv", "--confidence-level", "nan"), "'nan' is not between 0 and 1"),
     "unknown model": (fit("good.csv", "--model", "tree"), "'tree' is not one of auto, gp, forest"),
     "unknown calibration": (fit("good.csv", "--calibration", "both"), "'both' is not one of symmetric, asymmetric"),
+    "unknown score": (fit("good.csv", "--score", "times"), "'times' is not one of added, scaled"),
     "calibration size 0": (fit("good.csv", "--calibration-size", "0"), "'0' is neither a fraction"),
     "calibration size 1.5": (fit("good.csv", "--calibration-size", "1.5"), "'1.5' is neither a fraction"),
     "calibration size is a word": (fit("good.csv", "--calibration-size", "half"), "'half' is neither a fraction"),

@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from coverage_contract import DISCRETE, LAWS, assert_coverage, run_coverage_suite, run_group_suite, run_shift_suite
-from sosbands.conformal import Band, IntervalMixin, calibration, mixin
+from coverage_contract import (
+    DISCRETE,
+    LAWS,
+    ONE_SIDED,
+    assert_coverage,
+    run_coverage_suite,
+    run_group_suite,
+    run_levels_suite,
+    run_shift_suite,
+)
+from sosbands.conformal import SCORES, Band, IntervalMixin, calibration, mixin
 from sosbands.conformal.quantile import conformal_quantile, weighted_conformal_quantile
 
 KINDS = ("symmetric", "asymmetric")
@@ -61,6 +70,114 @@ def test_coverage_within_groups(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_coverage_under_shift(kind):
     run_shift_suite(always(kind), kind)
+
+
+# ---------------------------------------------------------------- the scaled score
+
+
+class FixedFunctions(IntervalMixin, BaseEstimator):
+    """Functions that nobody learnt, other ones below and above, with values below the floor of the scaled score."""
+
+    def __init__(self, confidence_level=0.9, calibration="symmetric"):
+        self.confidence_level = confidence_level
+        self.calibration = calibration
+
+    def _functions(self, X):
+        return np.maximum(X[:, 0], 0.0), 0.2 + np.square(1 + X[:, 0])
+
+    def _score(self, X):  # noqa: ARG002
+        return SCORES["scaled"].fitted(0.25, 1.5)  # their means over x in [-1, 1]
+
+    def _band(self, X):
+        return self._score(X).band(np.sin(3 * X[:, 0]), *self._functions(X))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_coverage_of_scaled_scores(kind):
+    run_coverage_suite(always(kind, FixedFunctions), kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_coverage_of_scaled_scores_with_ties(kind):
+    run_coverage_suite(always(kind, FixedFunctions), kind, laws=DISCRETE, cells=((99, 0.9),))
+    run_coverage_suite(always(kind, FixedFunctions), kind, laws=ONE_SIDED, cells=((99, 0.9),), ties=True)
+
+
+def test_coverage_of_scaled_scores_with_unequal_shares():
+    run_coverage_suite(always("asymmetric", FixedFunctions), "asymmetric", cells=((100, 0.9),), lower_share=0.2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("suite", [run_group_suite, run_shift_suite])
+def test_coverage_of_scaled_scores_in_groups_and_under_shift(kind, suite):
+    suite(always(kind, FixedFunctions), kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_coverage_of_scaled_scores_at_several_levels(kind):
+    run_levels_suite(always(kind, FixedFunctions), kind)
+
+
+class SwappedAtPrediction(FixedFunctions):
+    """Broken: the intervals have the units of the other side, the scores their own."""
+
+    def predict_interval(self, X, *args, **options):
+        functions = self._functions
+        self._functions = lambda X: functions(X)[::-1]
+        try:
+            return super().predict_interval(X, *args, **options)
+        finally:
+            del self._functions
+
+
+class FloorOfTheRows(FixedFunctions):
+    """Broken: the floor is that of the rows at hand, which are others in calibration and in each prediction."""
+
+    def _score(self, X):
+        return SCORES["scaled"].fitted(*(20 * f.mean() for f in self._functions(X)))  # a floor that often counts
+
+    def predict_interval(self, X, *args, **options):
+        return np.concatenate([super(FloorOfTheRows, self).predict_interval(row[None], *args, **options) for row in X])
+
+
+class OtherSideCounts(FixedFunctions):
+    """Broken: rows on the other side of the prediction count as far outside."""
+
+    def conformalize(self, X, y, **options):
+        super().conformalize(X, y, **options)
+        scores = self.calibration_
+        lower, upper = (np.where(S == 0, 10.0, S) for S in (scores.lower_scores, scores.upper_scores))
+        self.calibration_ = calibration.Calibration(lower, upper, scores.groups, scores.weights)
+        return self
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("suite", [run_coverage_suite, run_group_suite, run_shift_suite, run_levels_suite])
+def test_swapped_units_are_rejected(kind, suite):
+    with pytest.raises(AssertionError, match="is below|is above"):
+        suite(always(kind, SwappedAtPrediction), kind)
+
+
+def test_a_floor_of_the_rows_at_hand_is_rejected():
+    with pytest.raises(AssertionError, match="is below|is above"):
+        run_coverage_suite(always("symmetric", FloorOfTheRows), "symmetric", cells=((100, 0.9),), draws=200, n_test=20)
+
+
+def test_scores_that_count_the_other_side_are_rejected():
+    with pytest.raises(AssertionError, match="is below|is above"):
+        run_coverage_suite(always("asymmetric", OtherSideCounts), "asymmetric", cells=((100, 0.9),))
+
+
+class Shuffled(FixedFunctions):
+    """Broken: levels come back in another order."""
+
+    def predict_interval(self, X, confidence_level=None, **options):
+        return super().predict_interval(X, confidence_level, **options)[:, :, ::-1]
+
+
+def test_levels_in_another_order_are_rejected():
+    with pytest.raises(AssertionError, match="not nested"):
+        run_levels_suite(always("symmetric", Shuffled), "symmetric")
 
 
 # ---------------------------------------------------------------- broken calibrations

@@ -12,6 +12,7 @@ from sosbands.conformal import (
     SCORES,
     AddedScore,
     Band,
+    ScaledScore,
     conformal_quantile,
     interval,
     lower_scores,
@@ -293,13 +294,11 @@ def test_bad_bands(arguments, message):
         Band(*arguments)
 
 
-class ScaledScore:
-    """A score with a unit for each end, as an example: distance from the prediction in units of the functions."""
-
-    name, outwards, inwards = "scaled", "{q} times {ends}", "{q} times {ends}"
+class SwappedScore(ScaledScore):
+    """Broken: each end has the unit of the other."""
 
     def band(self, center, below, above, support=None):
-        return Band(center, center, below, above, support)
+        return super().band(center, above, below, support)
 
 
 class HalfScore(AddedScore):
@@ -334,19 +333,21 @@ def check_score(score):
         assert words.count("{q}") == words.count("{ends}") == 1
 
 
-@pytest.mark.parametrize("score", [*SCORES.values(), ScaledScore()], ids=lambda score: score.name)
+@pytest.mark.parametrize("score", [*SCORES.values(), ScaledScore().fitted(1.0, 2.0)], ids=lambda score: score.name)
 def test_scores_by_name(score):
     check_score(score)
 
 
-def test_a_broken_score_is_rejected():
+@pytest.mark.parametrize("score", [HalfScore(), SwappedScore()])
+def test_a_broken_score_is_rejected(score):
     with pytest.raises(AssertionError):
-        check_score(HalfScore())
+        check_score(score)
 
 
 def test_scores_are_found_by_their_names():
-    assert {"added": AddedScore()} == SCORES
+    assert {"added": AddedScore(), "scaled": ScaledScore()} == SCORES
     assert [score.name for score in SCORES.values()] == list(SCORES)
     support = np.array([0.5])
-    assert SCORES["added"].band([1.0], [0.5], [2.0], support).support is support
+    for score in SCORES.values():
+        assert score.band([1.0], [0.5], [2.0], support).support is support
     assert AddedScore().outwards.format(q=0.25, ends="both ends") == "0.25 added to both ends"

@@ -48,6 +48,8 @@ PARAMETERS = [
     ("calibration", "plain", "'symmetric' or 'asymmetric'"),
     ("calibration", None, "'symmetric' or 'asymmetric'"),
     ("calibration", ["symmetric"], "'symmetric' or 'asymmetric'"),
+    ("conformal_score", "times", r"one of \['added', 'scaled'\]"),
+    ("conformal_score", None, r"one of \['added', 'scaled'\]"),
     ("calibration_size", 0, "a fraction in .*number of rows >= 1, or None"),
     ("calibration_size", -3, "a fraction in .*number of rows >= 1, or None"),
     ("calibration_size", 1.0, "a fraction in .*number of rows >= 1, or None"),

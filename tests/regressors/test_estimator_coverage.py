@@ -6,7 +6,7 @@ rows. One suite fits anew in every draw, so that the split inside `fit` is cover
 
 import math
 import warnings
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -14,11 +14,14 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 from coverage_contract import (
+    CELLS,
+    DISCRETE,
     LAWS,
     assert_coverage,
     coverages,
     run_coverage_suite,
     run_group_suite,
+    run_levels_suite,
     run_shift_suite,
 )
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
@@ -26,6 +29,7 @@ from sosbands.conformal import calibration
 from sosbands.exceptions import CrossedIntervalsWarning, LearningRowsWarning, OffDataWarning, ZeroResidualsWarning
 
 KINDS = ("symmetric", "asymmetric")
+SCORES = ("added", "scaled")
 DRAWS = 200
 # Narrow bands may be emptied by calibration, and a test row may lie outside the learning rows: neither harms coverage.
 pytestmark = [
@@ -35,11 +39,12 @@ pytestmark = [
 
 
 @cache
-def learnt(law_number, kind):
+def learnt(law_number, kind, score="added"):
     """Bands learnt from 60 rows of a law, without calibration."""
     X, y = LAWS[law_number].draw(np.random.default_rng(100 + law_number), 60)
     options = {
         "calibration": kind,
+        "conformal_score": score,
         "calibration_size": None,
         "lengthscale": "median",
         "symmetry_penalty": 0.1,
@@ -48,30 +53,46 @@ def learnt(law_number, kind):
     return SoSBandRegressor(SmoothingSplineRegressor(), **options).fit(X, y)
 
 
-def run_on_every_law(suite, kind, **options):
+def run_on_every_law(suite, kind, score="added", **options):
     """Each law with the bands that were learnt from it."""
     for number, law in enumerate(LAWS):
-        suite(lambda _, number=number: learnt(number, kind), kind, laws=(law,), draws=DRAWS, seed=number, **options)
+        model = learnt(number, kind, score)
+        suite(lambda _, model=model: model, kind, laws=(law,), draws=DRAWS, seed=number, **options)
 
 
+@pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_coverage(kind):
-    run_on_every_law(run_coverage_suite, kind)
+def test_coverage(kind, score):
+    cells = CELLS if score == "added" else CELLS[:2]  # of 1000 rows the calibration is the same
+    run_on_every_law(run_coverage_suite, kind, score, cells=cells)
 
 
-def test_coverage_with_unequal_shares():
-    run_on_every_law(run_coverage_suite, "asymmetric", cells=((100, 0.9),), lower_share=0.2)
+@pytest.mark.parametrize("score", SCORES)
+def test_coverage_with_unequal_shares(score):
+    run_on_every_law(run_coverage_suite, "asymmetric", score, cells=((100, 0.9),), lower_share=0.2)
 
 
+@pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_coverage_within_groups(kind):
+def test_coverage_within_groups(kind, score):
     """Common bands for three laws at once."""
-    run_group_suite(lambda _: learnt(2, kind), kind, draws=DRAWS)
+    run_group_suite(lambda _: learnt(2, kind, score), kind, draws=DRAWS)
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_coverage_under_shift(kind, score):
+    run_on_every_law(run_shift_suite, kind, score, sizes=(20, 100, 1000) if score == "added" else (20, 100))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_coverage_under_shift(kind):
-    run_on_every_law(run_shift_suite, kind)
+def test_coverage_at_several_levels(kind):
+    run_on_every_law(run_levels_suite, kind, "scaled")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_coverage_with_ties(kind):
+    run_coverage_suite(lambda _: learnt(0, kind, "scaled"), kind, laws=DISCRETE[1:2], cells=((99, 0.9),), draws=DRAWS)
 
 
 # ---------------------------------------------------------------- the split inside fit
@@ -88,11 +109,11 @@ def coverage_of_fits(law, m, make_model, draws=DRAWS):
     return coverages(one_draw, draws, 5)
 
 
-def split_fit(X, y, rng):
+def split_fit(X, y, rng, score="added"):
     seed = int(rng.integers(2**31))
     options = {"calibration_size": len(y) - 12, "residuals": "in-sample", "normalize": False, "tol": 0.1}
     fixed = {"lengthscale": "median", "symmetry_penalty": 1.0}
-    return SoSBandRegressor(LinearRegression(), random_state=seed, **fixed, **options).fit(X, y)
+    return SoSBandRegressor(LinearRegression(), random_state=seed, conformal_score=score, **fixed, **options).fit(X, y)
 
 
 def calibrated_on_learning_rows(X, y, rng):  # noqa: ARG001
@@ -104,8 +125,9 @@ def calibrated_on_learning_rows(X, y, rng):  # noqa: ARG001
         return SoSBandRegressor(KNeighborsRegressor(1), **options).fit(X, y).conformalize(X, y)
 
 
-def test_coverage_of_the_split_inside_fit():
-    found = coverage_of_fits(LAWS[2], 19, split_fit)
+@pytest.mark.parametrize("score", SCORES)
+def test_coverage_of_the_split_inside_fit(score):
+    found = coverage_of_fits(LAWS[2], 19, partial(split_fit, score=score))
     assert_coverage(found.both, 0.9, 0.95, 2, "split inside fit, m=19")
 
 
@@ -133,6 +155,26 @@ def test_broken_quantiles_are_rejected(monkeypatch, kind, quantile, cell):
     monkeypatch.setattr(calibration, "conformal_quantile", quantile)
     with pytest.raises(AssertionError, match="is below"):
         run_on_every_law(run_coverage_suite, kind, cells=(cell,))
+
+
+class SwappedUnits(SoSBandRegressor):
+    """Predicts below with the band above, and the other way round."""
+
+    def predict_interval(self, X, *args, **options):
+        self.lower_, self.upper_ = self.upper_, self.lower_
+        try:
+            return super().predict_interval(X, *args, **options)
+        finally:
+            self.lower_, self.upper_ = self.upper_, self.lower_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_swapped_units_are_rejected(kind):
+    X, y = LAWS[2].draw(np.random.default_rng(102), 60)
+    options = {"calibration_size": None, "lengthscale": "median", "symmetry_penalty": 0.0, "conformal_score": "scaled"}
+    model = SwappedUnits(SmoothingSplineRegressor(), calibration=kind, **options).fit(X, y)
+    with pytest.raises(AssertionError, match="is below|is above"):
+        run_coverage_suite(lambda _: model, kind, laws=LAWS[2:], cells=((100, 0.9),), draws=DRAWS)
 
 
 class SlightlyNarrower(SoSBandRegressor):

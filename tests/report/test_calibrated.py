@@ -8,7 +8,7 @@ from scipy.stats import betabinom
 from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
-from sosbands.conformal import Band, conformal_rank, points_needed
+from sosbands.conformal import Band, ScaledScore, conformal_rank, points_needed
 from sosbands.metrics import evaluate_intervals
 from sosbands.metrics.sampling import share_range
 from sosbands.report import explore
@@ -33,12 +33,17 @@ def line_data(n=180, seed=0):
     return X, np.sin(2 * X[:, 0]) + (1.1 + X[:, 0]) * rng.exponential(size=n)
 
 
-@pytest.fixture(scope="module", params=["symmetric", "asymmetric"])
+@pytest.fixture(
+    scope="module",
+    params=[(kind, score) for score in ("added", "scaled") for kind in ("symmetric", "asymmetric")],
+    ids=lambda pair: " ".join(pair),
+)
 def explored(request):
     X, y = line_data()
-    data = explore(X, y, estimator=quick(calibration=request.param))
+    settings = dict(zip(("calibration", "conformal_score"), request.param, strict=True))
+    data = explore(X, y, estimator=quick(**settings))
     rows = np.setdiff1d(np.arange(len(y)), data.test.numbers)
-    model = quick(calibration=request.param, random_state=0).fit(X[rows], y[rows])
+    model = quick(random_state=0, **settings).fit(X[rows], y[rows])
     return data, model, X[data.test.numbers]
 
 
@@ -70,7 +75,7 @@ def test_every_number_is_that_of_the_estimator_at_every_level(explored):
                 assert found.groups[axis][g, 0, k] == np.sum(y[rows] >= lower[rows])
                 assert found.groups[axis][g, 1, k] == np.sum(y[rows] <= upper[rows])
         empty += row["n_empty"]
-    assert empty > 0  # crossed ends are among the cases
+    assert (empty > 0) == (data.score.name == "added")  # crossed ends are among the cases
     assert np.isinf(found.width[-1])  # and infinite intervals
     assert found.error[-1] == 0
 
@@ -145,25 +150,51 @@ def test_what_is_stored_is_what_was_computed(explored):
     assert stored["little_support"] == 0.5
 
 
-class ScaledScore:
-    """A score with a unit for each end."""
-
-    name, outwards, inwards = "scaled", "{q} times the reach of {ends}", "{q} times the reach of {ends}"
+class TwiceScore(ScaledScore):
+    """A score that the package does not have."""
 
     def band(self, center, below, above, support=None):
-        return Band(center, center, below, above, support)
+        return Band(center, center, 2 * below, 2 * above, support)
 
 
 def test_another_score_needs_no_other_code(explored):
-    data, score = replace(explored[0], score=ScaledScore()), ScaledScore()
-    step = data.paths[0].steps[0]
-    step = replace(step, lower_scores=np.arange(1.0, 69), upper_scores=np.arange(1.0, 69))
+    data, score = explored[0], TwiceScore()
+    step = replace(
+        data.paths[0].steps[0], score=score, lower_scores=np.arange(1.0, 69), upper_scores=np.arange(1.0, 69)
+    )
     found = calibrated(step, data, [0.5], [])
     (q, _), (below, above) = found.quantiles[0], step.test
-    assert found.below[0] == pytest.approx(np.mean(q * below))
-    assert found.above[0] == pytest.approx(np.mean(found.quantiles[0, 1] * above))
-    stored = payload(data)
-    bands = stored["paths"][0]["steps"][0]["test"]
+    assert found.below[0] == pytest.approx(np.mean(q * 2 * below))
+    assert found.above[0] == pytest.approx(np.mean(found.quantiles[0, 1] * 2 * above))
+    path = replace(data.paths[0], steps=(step,), chosen=0)
+    bands = payload(replace(data, paths=(path,)))["paths"][0]["steps"][0]["test"]
     assert bands["reach"] == [[0] * len(below), [0] * len(above)]
-    np.testing.assert_allclose(bands["units"], [below, above], atol=1e-4)
-    assert stored["moves"] == [score.outwards, score.inwards]
+    np.testing.assert_allclose(bands["units"], [2 * below, 2 * above], atol=1e-4)
+
+
+def test_what_is_drawn_has_the_floors_of_its_own_step(explored):
+    data, model, _ = explored
+    stored = payload(data)
+    assert stored["moves"] == [model._score.outwards, model._score.inwards]
+    path = data.paths[0]
+    assert data.score.name == path.steps[0].score.name == model.conformal_score_
+    if data.score.name == "added":
+        assert stored["paths"][0]["steps"][0]["curves"][0]["units"] == [1, 1]
+        return
+    assert path.steps[path.chosen].score.floors == pytest.approx(model._score.floors, rel=1e-9)
+    other = next(step for step in path.steps if np.isinf(step.symmetry_penalty))
+    assert other.score.floors[0] == pytest.approx(other.score.floors[1])
+    assert other.score.floors != pytest.approx(model._score.floors, rel=1e-3)
+    for step, drawn in zip(path.steps, stored["paths"][0]["steps"], strict=True):
+        units = [np.maximum(f, floor) for f, floor in zip(step.curves[0], step.score.floors, strict=True)]
+        np.testing.assert_allclose(drawn["curves"][0]["units"], units, atol=1e-4)
+        assert not np.any(drawn["curves"][0]["reach"])
+
+
+def test_the_criterion_of_the_steps_is_by_the_score_in_use():
+    X, y = line_data(60)
+    values = [
+        [step.criterion for step in explore(X, y, estimator=quick(conformal_score=name)).paths[0].steps]
+        for name in ("added", "scaled")
+    ]
+    assert not set(values[0]) & set(values[1])

@@ -139,6 +139,22 @@ class TestSliders:
         assert f"{len(step.active_lower)} below, {len(step.active_upper)} above" in page.text("facts")
         assert page.text("facts").startswith("statusconvergedrelative gap")
 
+    def test_bands_that_calibration_multiplies(self, show):
+        X, y = line_data()
+        settings = {"calibration": "asymmetric", "conformal_score": "scaled"}
+        data = explore(X, y, estimator=quick(**settings), target_name="yield", feature_names=["heat"])
+        page = show(data)
+        page.press("level", "ArrowLeft", 5)
+        model = fitted_alike(data, X, y, quick(**settings))
+        (ends,) = model.predict_interval(data.axes[0].grid[120:121, None], 0.85)
+        assert middle_ends(page) == pytest.approx(ends, abs=6e-4)
+        row = model.evaluate(X[data.test.numbers], y[data.test.numbers], 0.85)
+        assert page.number("width-value") == pytest.approx(row["mean_width"], rel=6e-4)
+        words = page.ask("document.body.textContent")
+        lower, upper = model.quantile(0.85)
+        assert f"the reach of the lower multiplied by {lower:.3g}" in words
+        assert f"the reach of the upper end multiplied by {upper:.3g}" in words
+
     @pytest.mark.parametrize(
         ("key", "times", "level"), [("Home", 1, 0.5), ("ArrowLeft", 5, 0.85), ("ArrowUp", 7, 0.97)]
     )

@@ -14,17 +14,16 @@ from sosbands.metrics import interval_score
 from sosbands.stats import distance_correlation, hsic
 from sosbands.tuning import Rules, TuningReport, candidates, search, split, tune
 from sosbands.tuning.criterion import (
-    CRITERIA,
     SEARCH_RANK,
     SEARCH_TOL,
     Evaluation,
     TuningData,
     fold_bands,
-    interval_score_at,
     penalty_units,
     pool,
 )
 from sosbands.tuning.decision import Question, constant_bands, decide, early_independence, early_symmetry
+from sosbands.tuning.held_out import CRITERIA, HeldOut, interval_score_at
 from sosbands.tuning.search import _Search
 
 
@@ -45,6 +44,11 @@ def tuning_data(n=40, **options):
     folds = tuple(held for _, held in KFold(4, shuffle=True, random_state=0).split(X))
     units = penalty_units(X, r, "matern52", True)
     return TuningData(X, r, folds, {"kernel": "matern52", "symmetry_kind": "training", "normalize": units, **options})
+
+
+def centred(W, R):
+    """Held-out bands of widths W around the prediction, which observations miss by R."""
+    return HeldOut(np.asarray(W) / 2, np.asarray(W) / 2, np.asarray(R))
 
 
 def rows_of(report):
@@ -75,18 +79,19 @@ def test_pooled_widths_and_residuals_equal_a_direct_computation(penalty):
         lo, up = bands.lower(data.points[out]), bands.upper(data.points[out])
         W[out], R[out] = lo + up, np.abs(data.r[out] - (up - lo) / 2)
     order = np.concatenate(data.folds)
-    np.testing.assert_allclose(found.widths, W[order], rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(found.residuals, R[order], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found.held.widths, W[order], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found.held.distances, R[order], rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(found.held.residuals, data.r[order])
     assert found.uncertified == 0
     (some,) = pool(data, [0.5], [penalty], {2: parts[2]})  # what an interrupted search has seen
-    np.testing.assert_array_equal(some.widths, found.widths[20:30])
+    np.testing.assert_array_equal(some.held.widths, found.held.widths[20:30])
 
 
 def test_a_grid_of_candidates_equals_one_by_one():
     """Warm starts change the path to a solution, not the solution."""
     data = tuning_data()
     ells, penalties = [0.3, 0.6], [0.0, 10.0, np.inf]
-    lower, upper, gaps = fold_bands(data, 1, ells, penalties)
+    lower, upper, gaps, _ = fold_bands(data, 1, ells, penalties)
     assert (gaps <= SEARCH_TOL).all()
     for i, ell in enumerate(ells):
         for j, penalty in enumerate(penalties):
@@ -99,15 +104,15 @@ def test_a_candidate_without_a_certificate_is_never_the_best():
     """HSIC rewards width, and the widths of a solve that diverged may be anything."""
     data = tuning_data()
     parts = {fold: fold_bands(data, fold, [0.3, 0.6], [10.0]) for fold in range(len(data.folds))}
-    lower, upper, gaps = parts[1]
-    broken = gaps.copy()
+    part = parts[1]
+    broken = part.gaps.copy()
     broken[0, 0] = 2.0
-    wild, fine = pool(data, [0.3, 0.6], [10.0], parts | {1: (1e12 * lower, upper, broken)})
+    wild, fine = pool(data, [0.3, 0.6], [10.0], parts | {1: part._replace(lower=1e12 * part.lower, gaps=broken)})
     assert (wild.uncertified, wild.failed, fine.failed) == (1, 1, 0)
     assert wild.value("hsic") == -np.inf
     assert np.isfinite(fine.value("hsic"))
     broken[0, 0] = 0.01  # short of the tolerance, but known to be near
-    near, _ = pool(data, [0.3, 0.6], [10.0], parts | {1: (lower, upper, broken)})
+    near, _ = pool(data, [0.3, 0.6], [10.0], parts | {1: part._replace(gaps=broken)})
     assert (near.uncertified, near.failed) == (1, 0)
     assert np.isfinite(near.value("hsic"))
 
@@ -115,7 +120,7 @@ def test_a_candidate_without_a_certificate_is_never_the_best():
 def test_criteria_equal_their_formulas():
     rng = np.random.default_rng(0)
     W, R = rng.uniform(0, 2, 50), rng.exponential(size=50)
-    each = Evaluation(1.0, 0.0, W, R, 0)
+    each = Evaluation(1.0, 0.0, centred(W, R), 0)
     assert each.value("hsic") == hsic(W, R)
     assert each.value("dcor") == distance_correlation(W, R)
     logs = []
@@ -131,22 +136,22 @@ def test_interval_score_where_ends_cross():
     """q = -1 leaves the narrow bands empty: their midpoint is missed by R, not by more."""
     W, R = np.array([2.0, 2.0, 2.0, 2.0, 0.2]), np.array([0.0, 0.0, 0.0, 0.0, 0.5])
     q = 0.5 - 0.1
-    assert interval_score_at(W, R, 0.8) == pytest.approx(np.mean(W + 2 * q))
+    assert interval_score_at(centred(W, R), 0.8) == pytest.approx(np.mean(W + 2 * q))
     W, R = np.array([2.0] * 9 + [0.2]), np.array([0.0] * 9 + [0.5])
-    assert interval_score_at(W, R, 0.8) == pytest.approx(10 * 0.5 / 10)
+    assert interval_score_at(centred(W, R), 0.8) == pytest.approx(10 * 0.5 / 10)
 
 
 def test_interval_score_prefers_the_true_bands():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=2000)
     R = np.abs((0.2 + x) * rng.standard_normal(2000))
-    scores = [CRITERIA["interval-score"](W, R) for W in (0.2 + x, np.ones(2000), 1.2 - x)]
+    scores = [CRITERIA["interval-score"](centred(W, R)) for W in (0.2 + x, np.ones(2000), 1.2 - x)]
     assert scores[0] > scores[1] > scores[2]
-    assert np.isfinite(CRITERIA["interval-score"](np.ones(2), R[:2]))
+    assert np.isfinite(CRITERIA["interval-score"](centred(np.ones(2), R[:2])))
 
 
 def test_constant_widths_have_criterion_zero():
-    each = Evaluation(np.inf, np.inf, np.full(30, 2.0), np.arange(30.0), 0)
+    each = Evaluation(np.inf, np.inf, centred(np.full(30, 2.0), np.arange(30.0)), 0)
     assert each.value("hsic") == each.value("dcor") == 0
 
 
@@ -172,7 +177,8 @@ def test_every_candidate_has_the_same_folds(monkeypatch):
 def constructed(r, strength):
     """Widths that follow |r| by a given strength for (lengthscale, penalty)."""
     noise = np.random.default_rng(1).uniform(size=len(r))
-    return [Evaluation(ell, pen, 1 + s * np.abs(r) + 0.1 * noise, np.abs(r), 0) for (ell, pen), s in strength.items()]
+    widths = {candidate: 1 + s * np.abs(r) + 0.1 * noise for candidate, s in strength.items()}
+    return [Evaluation(ell, pen, centred(W, np.abs(r)), 0) for (ell, pen), W in widths.items()]
 
 
 def decided(strength, skewed=True, dependent=True, test_widths=True, **rules):
@@ -239,7 +245,7 @@ def test_skewed_noise_of_one_size_may_have_constant_bands():
 
 def test_constant_widths_and_places_fall_back_by_every_test():
     rng = np.random.default_rng(0)
-    flat = [Evaluation(0.1, pen, np.ones(20), rng.uniform(size=20), 0) for pen in (0.0, np.inf)]
+    flat = [Evaluation(0.1, pen, centred(np.ones(20), rng.uniform(size=20)), 0) for pen in (0.0, np.inf)]
     data = TuningData(np.zeros((20, 1)), rng.standard_normal(20), (), {"kernel": "matern52"})
     for independence in ("features", "max-statistic", "naive"):
         found = answer(Question(data, Rules(independence=independence), True, (0.0, np.inf)), flat)
@@ -258,7 +264,7 @@ def test_fixed_lengthscale():
     ell = np.array([0.3, 0.4])
     data = tuning_data()
     evaluations = constructed(data.r, {(0.3, 0.0): 0.3, (0.3, np.inf): 0.2})
-    evaluations = [Evaluation(ell, each.symmetry_penalty, each.widths, each.residuals, 0) for each in evaluations]
+    evaluations = [Evaluation(ell, each.symmetry_penalty, each.held, 0) for each in evaluations]
     question = Question(data, Rules(criterion="hsic", symmetry_test=None), False, (0.0, np.inf))
     found = answer(question, evaluations)
     assert found.lengthscale is ell
@@ -289,7 +295,8 @@ def test_replicates_from_other_splits():
 
     def replicate(chosen, seed):
         asked.append(([(each.lengthscale, each.symmetry_penalty) for each in chosen], seed))
-        return [Evaluation(1.0, 1.0, each.widths * (1 + seed), each.residuals, 0) for each in chosen]
+        wider = [centred(each.held.widths * (1 + seed), each.held.distances) for each in chosen]
+        return [Evaluation(1.0, 1.0, held, 0) for held in wider]
 
     rules = Rules(criterion="hsic", symmetry_test="kruskal-wallis", replicates="splits", n_replicates=3)
     question = Question(data, rules, False, (0.0, 1.0, np.inf))
@@ -637,10 +644,11 @@ def test_many_features_leave_room_for_the_first_model():
 
     def evaluate(lengthscales, penalties):
         asked.append(lengthscales[0])
-        return [Evaluation(lengthscales[0], penalties[0], np.arange(20.0), np.arange(20.0) ** len(asked), 0)]
+        held = centred(np.arange(20.0), np.arange(20.0) ** len(asked))
+        return [Evaluation(lengthscales[0], penalties[0], held, 0)]
 
     search_.evaluate = evaluate
-    search_._climb(Evaluation(1.0, 0.0, np.arange(20.0), np.ones(20), 0), "per-side-and-feature")
+    search_._climb(Evaluation(1.0, 0.0, centred(np.arange(20.0), np.ones(20)), 0), "per-side-and-feature")
     assert 32 <= len(asked) <= 49
 
 

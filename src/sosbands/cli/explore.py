@@ -23,6 +23,7 @@ def explore(
     model: options.Model = "auto",
     confidence_level: options.NewLevel = 0.9,
     calibration: options.Calibration = "symmetric",
+    score: options.Score = "added",
     symmetry_penalty: options.SymmetryPenalty = "auto",
     lengthscale: options.Lengthscale = "auto",
     drop: options.Drop = [],  # noqa: B006
@@ -47,6 +48,7 @@ def explore(
     settings = {
         "confidence_level": confidence_level,
         "calibration": calibration,
+        "conformal_score": score,
         "symmetry_penalty": symmetry_penalty,
         "lengthscale": lengthscale,
     }

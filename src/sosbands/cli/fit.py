@@ -26,6 +26,7 @@ def fit(
     model: options.Model = "auto",
     confidence_level: options.NewLevel = 0.9,
     calibration: options.Calibration = "symmetric",
+    score: options.Score = "added",
     calibration_size: options.CalibrationSize = "0.5",
     symmetry_penalty: options.SymmetryPenalty = "auto",
     lengthscale: options.Lengthscale = "auto",
@@ -48,6 +49,7 @@ def fit(
     settings = {
         "confidence_level": confidence_level,
         "calibration": calibration,
+        "conformal_score": score,
         "calibration_size": calibration_size,
         "symmetry_penalty": symmetry_penalty,
         "lengthscale": lengthscale,
@@ -92,6 +94,7 @@ def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: 
         "n_calibration": len(fitted.calibration_rows_),
         "confidence_level": fitted.confidence_level,
         "calibration": fitted.calibration,
+        "conformal_score": fitted.conformal_score_,
         "quantile": fitted.quantile(),
         "symmetry_penalty": fitted.symmetry_penalty_,
         "lengthscale": fitted.lengthscale_,

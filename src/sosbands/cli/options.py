@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sosbands.cli.estimators import MODELS
+from sosbands.conformal import SCORES
 
 CALIBRATIONS = ("symmetric", "asymmetric")
 
@@ -136,6 +137,15 @@ Calibration = Annotated[
         metavar="KIND",
         callback=one_of(CALIBRATIONS),
         help="symmetric: one quantile for both ends; asymmetric: one for each.",
+    ),
+]
+Score = Annotated[
+    str,
+    typer.Option(
+        "--score",
+        metavar="NAME",
+        callback=one_of(tuple(SCORES)),
+        help="added: calibration adds one number to the bands; scaled: it multiplies them by one.",
     ),
 ]
 CalibrationSize = Annotated[

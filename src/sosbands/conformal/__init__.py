@@ -9,7 +9,7 @@ from sosbands.conformal.quantile import (
     points_needed,
     weighted_conformal_quantile,
 )
-from sosbands.conformal.scores import SCORES, AddedScore, Score
+from sosbands.conformal.scores import SCORES, AddedScore, ScaledScore, Score, move_in_words
 
 __all__ = [
     "SCORES",
@@ -17,11 +17,13 @@ __all__ = [
     "Band",
     "Calibration",
     "IntervalMixin",
+    "ScaledScore",
     "Score",
     "conformal_quantile",
     "conformal_rank",
     "interval",
     "lower_scores",
+    "move_in_words",
     "points_needed",
     "side_levels",
     "symmetric_scores",

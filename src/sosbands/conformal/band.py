@@ -24,6 +24,9 @@ class Band:
         scores. The upper unit is by default that of the lower end.
     support : array of shape (n,), optional
         How much the learning data say about each row, where the model knows.
+    least_score : float
+        Scores of either side are at least this large. With 0 no quantile moves an end inwards, so that a band whose
+        ends do not cross has no interval whose ends do.
     """
 
     lower: Array
@@ -31,6 +34,7 @@ class Band:
     lower_unit: Array | float = 1.0
     upper_unit: Array | float | None = None
     support: Array | None = None
+    least_score: float = -np.inf
 
     def __post_init__(self) -> None:
         if self.upper_unit is None:
@@ -63,14 +67,14 @@ class Band:
 def lower_scores(band: Band, y: Array) -> Array:
     """Distance of each observation below the lower end, ``(lower - y)/lower_unit``; negative inside.
 
-    Where the unit is 0: infinite below the end, 0 at it, minus infinity above it.
+    Where the unit is 0: infinite below the end, 0 at it, minus infinity above it. Never below the band's `least_score`.
     """
-    return _in_units(band.lower - y, band.units[0])
+    return np.maximum(_in_units(band.lower - y, band.units[0]), band.least_score)
 
 
 def upper_scores(band: Band, y: Array) -> Array:
     """Distance of each observation above the upper end, ``(y - upper)/upper_unit``; as `lower_scores`."""
-    return _in_units(y - band.upper, band.units[1])
+    return np.maximum(_in_units(y - band.upper, band.units[1]), band.least_score)
 
 
 def symmetric_scores(band: Band, y: Array) -> Array:
@@ -89,7 +93,7 @@ def interval(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Arra
     band : Band
         With n rows.
     q_lo, q_up : floats or arrays of shape (n,)
-        Quantiles of the lower and of the upper scores, possibly infinite.
+        Quantiles of the lower and of the upper scores, at least the band's `least_score` and possibly infinite.
 
     Returns
     -------

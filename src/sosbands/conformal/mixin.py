@@ -124,7 +124,11 @@ class IntervalMixin:
     def quantile(
         self, level: Any = None, *, lower_share: Any = 0.5, group: Any = None, likelihood_ratio: Any = None
     ) -> float | tuple[float, float]:
-        """The conformal quantile that calibration adds to both ends, or one for each end.
+        """The conformal quantile by which calibration moves both ends, or one for each end, in the unit of the ends.
+
+        Where the ends have the unit 1 (the added score), it is the number that is added to the reach of the band,
+        negative if it is taken off. Where they lie at the prediction with functions as units (the scaled score), it is
+        the factor that these are multiplied by, at least 0: 1 if the band holds just the share asked for.
 
         Parameters
         ----------

@@ -6,13 +6,15 @@ their inverse `interval` follow from the band, so that no formula of a score is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from sosbands._types import Array
 from sosbands.conformal.band import Band
+
+LEAST_UNIT = 0.05  # of the mean of a function over the learning rows: a tiny value must not make a huge score
 
 
 class Score(Protocol):
@@ -33,6 +35,10 @@ class Score(Protocol):
         """The same for a negative quantile."""
         ...
 
+    def fitted(self, mean_below: float, mean_above: float) -> Score:
+        """The score for functions with these means over the learning rows, all that it may know of any rows."""
+        ...
+
     def band(self, center: Array, below: Array, above: Array, support: Array | None = None) -> Band:
         """The band around `center` of functions that are `below` and `above` there, each of shape (n,)."""
         ...
@@ -49,9 +55,61 @@ class AddedScore:
     outwards: str = "{q} added to {ends}"
     inwards: str = "{q} taken off {ends}"
 
+    def fitted(self, mean_below: float, mean_above: float) -> AddedScore:  # noqa: ARG002
+        """The same score, which needs no unit."""
+        return self
+
     def band(self, center: Array, below: Array, above: Array, support: Array | None = None) -> Band:
         """Ends at the reach of both functions, units 1."""
         return Band(np.subtract(center, below), np.add(center, above), support=support)
 
 
-SCORES: dict[str, Score] = {"added": AddedScore()}
+@dataclass(frozen=True)
+class ScaledScore:
+    """Distance from the prediction in multiples of the functions: calibration multiplies the reach, everywhere.
+
+    ``max(m - y, 0)/f_lo`` below and ``max(y - m, 0)/f_up`` above, the larger of which is
+    ``max((m - y)/f_lo, (y - m)/f_up)``, and so the interval ``[m - q f_lo, m + q f_up]``. In place of f stands
+    ``max(f, floor)``; `fitted` sets the floors.
+
+    Attributes
+    ----------
+    floors : pair of float
+        Least units below and above: 5 % of the mean of each function over the learning rows. A function that is zero
+        there has that of the other one. If both are, there is no shape to multiply: the units are 1, every interval
+        is ``[m - q, m + q]``, and the words are those of a number that is added.
+
+    Notes
+    -----
+    Why the ends never cross, whatever the calibration: a quantile is one of the scores, or infinite, and no score is
+    negative, so that ``m - q_lo f_lo <= m <= m + q_up f_up``. Why the scores of one side may stop at 0: they are a
+    function of the observation all the same, so that exchangeable rows have exchangeable scores; and for ``q >= 0`` the
+    observations with ``max(m - y, 0)/f_lo <= q`` are exactly those with ``y >= m - q f_lo``, the end that is given.
+    Without the 0 a side that fewer than its share of the rows reach would have a negative quantile, and its end could
+    lie beyond the other one.
+    """
+
+    name: str = "scaled"
+    outwards: str = "the reach of {ends} multiplied by {q}"
+    inwards: str = "the reach of {ends} multiplied by -{q}"
+    floors: tuple[float, float] = (0.0, 0.0)
+
+    def fitted(self, mean_below: float, mean_above: float) -> ScaledScore:
+        """The score with the floors of these means."""
+        below, above = LEAST_UNIT * mean_below, LEAST_UNIT * mean_above
+        if not below and not above:
+            return replace(self, floors=(1.0, 1.0), outwards=AddedScore.outwards, inwards=AddedScore.inwards)
+        return replace(self, floors=(below or above, above or below))
+
+    def band(self, center: Array, below: Array, above: Array, support: Array | None = None) -> Band:
+        """Both ends at the prediction, the functions as units."""
+        lower_unit, upper_unit = np.maximum(below, self.floors[0]), np.maximum(above, self.floors[1])
+        return Band(center, center, lower_unit, upper_unit, support, least_score=0.0)
+
+
+SCORES: dict[str, Score] = {"added": AddedScore(), "scaled": ScaledScore()}
+
+
+def move_in_words(score: Score, q: float, ends: str) -> str:
+    """What the quantile `q` does to `ends`."""
+    return (score.outwards if q >= 0 else score.inwards).format(q=f"{abs(q):.4g}", ends=ends)

@@ -237,4 +237,5 @@ def _joined(bands: Sequence[Band]) -> Band:
         lower_unit,
         upper_unit,
         np.concatenate(supports) if supports else None,
+        bands[0].least_score,
     )

@@ -9,10 +9,11 @@ from sklearn.utils import check_random_state
 
 from sosbands._arguments import check, check_choice, is_count, is_fraction, is_number
 from sosbands.bands.penalties import read_cost, read_symmetry
+from sosbands.conformal import SCORES
 from sosbands.conformal.arguments import read_kind, read_level
 from sosbands.kernels import StationaryKernel, resolve_kernel
 from sosbands.solvers import check_solver
-from sosbands.tuning.criterion import CRITERIA
+from sosbands.tuning.held_out import CRITERIA
 from sosbands.tuning.rules import SYMMETRY_TESTS, Rules
 
 RESIDUALS = ("auto", "in-sample", "leave-one-out", "out-of-fold")
@@ -22,6 +23,7 @@ def check_parameters(model: Any) -> None:
     """Raise a ValueError that names the parameter, its value and what was expected."""
     read_level(model.confidence_level)
     read_kind(model.calibration)
+    check_choice("conformal_score", model.conformal_score, tuple(SCORES))
     for name in ("test_level", "tol"):
         check(name, getattr(model, name), is_fraction(getattr(model, name)), "a number in (0, 1)")
     check_choice("residuals", model.residuals, RESIDUALS)

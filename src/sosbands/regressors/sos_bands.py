@@ -40,6 +40,11 @@ class SoSBandRegressor(SplitRegressor):
         Default level of `predict_interval`, which takes any other.
     calibration : {"symmetric", "asymmetric"}
         One quantile that moves both ends, or one for each end.
+    conformal_score : {"added", "scaled"}
+        What calibration does to the bands: it adds one number to their reach everywhere (the paper's score), or it
+        multiplies their reach by one number everywhere. The first is right for bands that are wrong by the same amount
+        everywhere, the second for noise that is a scale, which the bands follow, times one law. Scaled intervals hold
+        the prediction and are never empty. Taken when `fit` is called, because tuning depends on it.
     calibration_size : float, int or None
         Part or number of the rows given to `fit` that are held back for calibration; None keeps all for learning, and
         `conformalize` must be called with other rows.
@@ -101,6 +106,8 @@ class SoSBandRegressor(SplitRegressor):
     preprocessor_ : transformer or None
     lower_, upper_ : SoSFunction
         Band functions of what the preprocessor gives.
+    conformal_score_ : {"added", "scaled"}
+        In use.
     symmetry_penalty_ : float or pair
         In use.
     lengthscale_ : float, array, dict of them, or None
@@ -114,7 +121,7 @@ class SoSBandRegressor(SplitRegressor):
         trace_left_out.
     residual_rms_, mean_lower_, mean_upper_ : float
         Root mean square of the residuals of all learning rows, and mean of each band before calibration over those that
-        it was learnt from (without outliers).
+        it was learnt from (without outliers). The scaled score takes no band for less than 5 % of its mean.
     reads_numbers_ : bool
         Whether X must be a table of numbers, as no transformer of the user's makes one of it.
     learning_mean_, learning_scale_ : ndarray
@@ -137,6 +144,7 @@ class SoSBandRegressor(SplitRegressor):
         *,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
+        conformal_score: str = "added",
         calibration_size: float | int | None = 0.5,
         symmetry_penalty: Any = "auto",
         symmetry_kind: str = "training",
@@ -164,6 +172,7 @@ class SoSBandRegressor(SplitRegressor):
         self.estimator = estimator
         self.confidence_level = confidence_level
         self.calibration = calibration
+        self.conformal_score = conformal_score
         self.calibration_size = calibration_size
         self.symmetry_penalty = symmetry_penalty
         self.symmetry_kind = symmetry_kind
@@ -200,6 +209,7 @@ class SoSBandRegressor(SplitRegressor):
 
     def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
         """Preprocessor, point model, residuals and bands of the learning rows."""
+        self.conformal_score_ = self.conformal_score
         self.preprocessor_ = make_preprocessor(self.preprocessor, rows.for_kernel)
         self.model_sees_points_ = self.estimator is None and not self.reads_numbers_
         points = dense_points(self.preprocessor_, rows.for_kernel)
@@ -242,6 +252,7 @@ class SoSBandRegressor(SplitRegressor):
             problem.r,
             lengthscale=self.lengthscale,
             symmetry_penalty=self.symmetry_penalty,
+            conformal_score=self.conformal_score_,
             rules=self._rules(int(rng.randint(2**31))),
             cv=self.cv,
             n_jobs=self.n_jobs,
@@ -281,8 +292,8 @@ class SoSBandRegressor(SplitRegressor):
 
     @property
     def _score(self) -> Score:
-        """What calibration makes of prediction and bands."""
-        return SCORES["added"]
+        """What calibration makes of prediction and bands; its units are those of the learning rows."""
+        return SCORES[self.conformal_score_].fitted(self.mean_lower_, self.mean_upper_)
 
     def _center(self, rows: Rows, points: Array | None = None) -> Array:
         """Prediction of the point model, which sees the rows as given or what the preprocessor makes of them."""

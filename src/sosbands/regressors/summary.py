@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from sosbands.conformal import points_needed, side_levels
+from sosbands.conformal import move_in_words, points_needed, side_levels
 
 
 def describe(model: Any) -> str:
-    """What was learnt, how asymmetric it is, what shapes it, how certain the solver is, what is promised."""
-    parts = [_learnt(model), _asymmetry(model), _shape(model), _certificate(model), _promise(model)]
-    return "\n".join(parts)
+    """What was learnt, how asymmetric it is, what shapes it, how certain the solver is, what calibration did."""
+    sections = (_learnt, _asymmetry, _shape, _certificate, _calibration, _promise)
+    return "\n".join(filter(None, (section(model) for section in sections)))
 
 
 def _learnt(model: Any) -> str:
@@ -70,6 +70,23 @@ def _certificate(model: Any) -> str:
         f" that leave out {left_out:.1e} of the kernel's trace" if left_out > 1e-12 else ""
     )
     return f"{start}, found in {c['seconds']:.2g} s with {features}."
+
+
+def _calibration(model: Any) -> str:
+    """What calibration did to the bands; nothing where it has not been done, or makes them infinite."""
+    if "calibration_" not in vars(model):
+        return ""
+    calibration, score, at = model.calibration_, model._score, f"Calibration at {_percent(model.confidence_level)}"
+    if calibration.groups is not None or calibration.weights is not None:
+        each = "row" if calibration.weights is not None else "group"
+        return f"{at}: {score.outwards.format(q='a number', ends='both ends')}, its own for each {each}."
+    q = calibration.quantiles(model.confidence_level, model.calibration)[0].tolist()
+    if not np.isfinite(q).all():
+        return ""
+    if model.calibration == "symmetric":
+        return f"{at}: {move_in_words(score, q[0], 'both ends')}."
+    ends = (move_in_words(score, each, f"the {side} end") for each, side in zip(q, ("lower", "upper"), strict=True))
+    return f"{at}: {', '.join(ends)}."
 
 
 def _promise(model: Any) -> str:

@@ -67,6 +67,8 @@ class Step:
         Numbers of squares below and above.
     active_lower, active_upper : ndarray of int
         Rows of X that shape each band.
+    score : Score
+        What calibration makes of prediction and bands, in units of the bands of this step.
     difference : float
         Mean absolute difference of the two band functions at the learning points.
     lower_scores, upper_scores : ndarray of shape (m,)
@@ -83,6 +85,7 @@ class Step:
     squares: tuple[int, int]
     active_lower: IntArray
     active_upper: IntArray
+    score: Score
     difference: float
     lower_scores: Array
     upper_scores: Array
@@ -126,7 +129,7 @@ class Exploration:
     calibration : {"symmetric", "asymmetric"}
         One quantile for both ends, or one for each.
     score : Score
-        What calibration makes of prediction and bands.
+        That of the step in use, whose words are those of the page.
     sentence : str
         The decision about lengthscale and symmetry penalty, in words.
     is_tuned : bool

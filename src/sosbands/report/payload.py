@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sosbands._types import Array, IntArray
+from sosbands.conformal import Score
 from sosbands.exceptions import LITTLE_SUPPORT
 from sosbands.metrics.sampling import share_range
 from sosbands.report.calibrated import Promise, calibrated, groups_along, levels_offered, promise
@@ -126,14 +127,14 @@ def _step(step: Step, data: Exploration, unit: float) -> dict[str, Any]:
         "squares": step.squares,
         "active": [[position[k] for k in rows.tolist()] for rows in (step.active_lower, step.active_upper)],
         "difference": _significant(step.difference),
-        "test": _bands(step.test, data, unit),
-        "curves": [_bands(curve, data, unit) for curve in step.curves],
+        "test": _bands(step.test, step.score, unit),
+        "curves": [_bands(curve, step.score, unit) for curve in step.curves],
     }
 
 
-def _bands(pair: tuple[Array, Array], data: Exploration, unit: float) -> dict[str, Any]:
+def _bands(pair: tuple[Array, Array], score: Score, unit: float) -> dict[str, Any]:
     """How far the band reaches below and above the prediction, and the units in which calibration moves its ends."""
-    band = data.score.band(np.zeros(len(pair[0])), *pair)
+    band = score.band(np.zeros(len(pair[0])), *pair)
     units = [float(each) if each.ndim == 0 else _rounded(each, unit) for each in band.units]
     return {"reach": [_rounded(-band.lower, unit), _rounded(band.upper, unit)], "units": units}
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sosbands._types import Array, IntArray
-from sosbands.conformal import lower_scores, upper_scores
+from sosbands.bands.sos import evaluate_pair
+from sosbands.conformal import SCORES, lower_scores, upper_scores
 from sosbands.plotting.rows import curve_rows, find_axis, grid_over, number_column
 from sosbands.report.data import Axis, BandPath, Rows, Step
 from sosbands.report.recorded import RecordedBands
@@ -86,7 +87,7 @@ class Places:
         self.points, self.ends = np.concatenate(parts), np.cumsum([len(part) for part in parts])[:-1]
         self.learning_points, self.fit_rows = model.problem_.points, fit_rows
         self.is_curve = [line.rows is not None for line in lines]
-        self.score = model._score
+        self.score = SCORES[model.conformal_score_]
         self.residuals = table.y[held] - model.predict(calibration)
 
     def path(self, name: str, chosen: int | None, solved: list[SolvedBands], criteria: list[float | None]) -> BandPath:
@@ -99,8 +100,9 @@ class Places:
     def _step(self, bands: SolvedBands, criterion: float | None, values: tuple[Array, Array]) -> Step:
         low_held, low_test, *low_curves = self._parts(values[0])
         up_held, up_test, *up_curves = self._parts(values[1])
-        held = self.score.band(np.zeros(len(low_held)), low_held, up_held)
-        difference = bands.upper(self.learning_points) - bands.lower(self.learning_points)
+        below, above, _ = evaluate_pair(bands.lower, bands.upper, self.learning_points)
+        score = self.score.fitted(float(below.mean()), float(above.mean()))
+        held = score.band(np.zeros(len(low_held)), low_held, up_held)
         return Step(
             symmetry_penalty=bands.symmetry_penalty,
             criterion=criterion,
@@ -108,7 +110,8 @@ class Places:
             squares=(bands.lower.rank, bands.upper.rank),
             active_lower=self.fit_rows[bands.active_lower],
             active_upper=self.fit_rows[bands.active_upper],
-            difference=float(np.abs(difference).mean()),
+            score=score,
+            difference=float(np.abs(above - below).mean()),
             lower_scores=lower_scores(held, self.residuals),
             upper_scores=upper_scores(held, self.residuals),
             test=(low_test, up_test),

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sosbands._types import Array, IntArray
 from sosbands.bands import learn_band_path
 from sosbands.bands.sos import SoSFunction, evaluate_pair
+from sosbands.conformal import SCORES
 from sosbands.report.recorded import RecordedBands
 from sosbands.tuning.candidates import candidate_lengthscales
 from sosbands.tuning.criterion import TuningData, fold_bands, pool
@@ -114,7 +115,7 @@ def _held_out(model: RecordedBands) -> TuningData:
         rng = deepcopy(check_random_state(model.random_state))  # looking at a model must not change its generator
         rows = searched_rows(len(problem.r), rng)
         folds = held_out_folds(len(rows), model.cv, rng)
-    return searched_data(problem.points, problem.r, rows, folds, problem.options)
+    return searched_data(problem.points, problem.r, rows, folds, problem.options, SCORES[model.conformal_score_])
 
 
 def values_at(steps: list[SolvedBands], points: Array) -> tuple[list[tuple[Array, Array]], Array]:

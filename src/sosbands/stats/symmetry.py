@@ -105,13 +105,26 @@ def bootstrap_test(
     TestResult
         With the largest gain over the reference as statistic; p = 1 if the reference itself is the best.
     """
-    if not 0 <= reference < len(pairs):
-        raise ValueError(f"reference={reference!r}: expected the position of one of {len(pairs)} candidates")
-    rng = np.random.default_rng(random_state)
+    values = [lambda rows, W=W, R=R: criterion(W[rows], R[rows]) for W, R in pairs]
     n = len(pairs[0][0])
+    return resampled_gain_test(values, n, reference, n_bootstraps=n_bootstraps, random_state=random_state)
+
+
+def resampled_gain_test(
+    criteria: Sequence[Callable[[AnyArray], float]],
+    n: int,
+    reference: int,
+    *,
+    n_bootstraps: int = 199,
+    random_state: int | np.random.Generator | None = None,
+) -> TestResult:
+    """`bootstrap_test` for the criterion of each candidate as a function of the rows, positions below n."""
+    if not 0 <= reference < len(criteria):
+        raise ValueError(f"reference={reference!r}: expected the position of one of {len(criteria)} candidates")
+    rng = np.random.default_rng(random_state)
 
     def differences(rows: AnyArray) -> Array:
-        values = np.array([criterion(W[rows], R[rows]) for W, R in pairs])
+        values = np.array([criterion(rows) for criterion in criteria])
         return np.asarray(values - values[reference])
 
     observed = differences(np.arange(n))

@@ -10,10 +10,12 @@ import numpy as np
 
 from sosbands._types import Array
 from sosbands.kernels import median_lengthscale
-from sosbands.stats import TestResult, bootstrap_test, independence_test, kruskal_wallis_test, sign_flip_test
+from sosbands.stats import TestResult, independence_test, kruskal_wallis_test, sign_flip_test
 from sosbands.stats.independence import feature_independence_test
+from sosbands.stats.symmetry import resampled_gain_test
 from sosbands.tuning.candidates import is_symmetric
-from sosbands.tuning.criterion import CRITERIA, Evaluation, TuningData
+from sosbands.tuning.criterion import Evaluation, TuningData
+from sosbands.tuning.held_out import CRITERIA
 from sosbands.tuning.rules import Rules
 
 PLACES = (0.2, 0.5, 1.25)  # lengthscales of the feature test, in medians
@@ -176,8 +178,8 @@ def _best_per_penalty(evaluations: Sequence[Evaluation], values: Array) -> dict[
 
 def _width_test(evaluations: Sequence[Evaluation], best: int, rules: Rules) -> TestResult:
     return independence_test(
-        [each.widths for each in evaluations],
-        [each.residuals for each in evaluations],
+        [each.held.widths for each in evaluations],
+        [each.held.distances for each in evaluations],
         selected=best if rules.independence == "naive" else None,
         scale_free=rules.criterion == "dcor",
         n_permutations=rules.n_permutations,
@@ -190,17 +192,18 @@ def _criterion_test(
 ) -> tuple[TestResult, Array | None]:
     """Kruskal-Wallis or bootstrap test of the best candidate of each penalty."""
     rng = _generator(rules)
-    criterion = CRITERIA[rules.criterion]
-    pairs = [(each.widths, each.residuals) for each in candidates]
+    criterion, held = CRITERIA[rules.criterion], [each.held for each in candidates]
+    n = len(held[0])
     if rules.symmetry_rule == "bootstrap":
         reference = [is_symmetric(each.symmetry_penalty) for each in candidates].index(True)
-        return bootstrap_test(criterion, pairs, reference, n_bootstraps=rules.n_permutations, random_state=rng), None
-    count, n = rules.n_replicates, len(pairs[0][0])
+        values = [lambda rows, each=each: criterion(each.take(rows)) for each in held]
+        return resampled_gain_test(values, n, reference, n_bootstraps=rules.n_permutations, random_state=rng), None
+    count = rules.n_replicates
     if rules.replicates == "splits":
         again = [[each.value(rules.criterion) for each in replicate(candidates, seed)] for seed in range(count)]
         replicates = np.array(again).T
     else:
-        replicates = np.array([[criterion(W[i], R[i]) for i in rng.integers(0, n, (count, n))] for W, R in pairs])
+        replicates = np.array([[criterion(each.take(i)) for i in rng.integers(0, n, (count, n))] for each in held])
     test = kruskal_wallis_test(replicates, random_state=rng)
     kind = "other splits" if rules.replicates == "splits" else "bootstrap replicates"
     return replace(test, name=f"kruskal-wallis of {count} {kind}"), replicates

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sosbands._arguments import check, check_choice, is_count, is_fraction
-from sosbands.tuning.criterion import CRITERIA
+from sosbands.tuning.held_out import CRITERIA
 
 SYMMETRY_TESTS = ("auto", "kruskal-wallis", "sign-flip", "bootstrap", None)
 INDEPENDENCE_TESTS = ("features", "max-statistic", "naive", None)

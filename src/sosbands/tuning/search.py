@@ -13,9 +13,11 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy.optimize import Bounds, minimize
 from sklearn.utils import check_random_state
 
+from sosbands._arguments import check_choice
 from sosbands._progress import say
 from sosbands._types import AnyArray, Array
 from sosbands.bands import PenaltyScale
+from sosbands.conformal import SCORES
 from sosbands.tuning import candidates
 from sosbands.tuning.candidates import candidate_lengthscales, candidate_penalties, is_auto, is_symmetric
 from sosbands.tuning.criterion import Evaluation, TuningData, fold_bands, penalty_units, pool
@@ -42,6 +44,7 @@ def tune(
     symmetry_penalty: Any = "auto",
     symmetry_kind: str = "training",
     normalize: bool | PenaltyScale = True,
+    conformal_score: str = "added",
     rules: Rules | None = None,
     cv: int = 5,
     n_jobs: int | None = None,
@@ -69,6 +72,8 @@ def tune(
         The operator kind has one lengthscale for both sides in every mode.
     normalize : bool or PenaltyScale
         As in `learn_bands`.
+    conformal_score : {"added", "scaled"}
+        What calibration will make of the bands, which the interval score makes of them too.
     rules : Rules, optional
         Criterion, tests, level, and how far the search goes.
     cv : int
@@ -89,13 +94,14 @@ def tune(
         nothing yet.
     """
     clock = perf_counter()
+    check_choice("conformal_score", conformal_score, tuple(SCORES))
     rules = rules or Rules()
     rng = check_random_state(random_state)
     points, r = _read_data(points, residuals)
     units = penalty_units(points, r, kernel, normalize) if r.any() else False
     options = {"kernel": kernel, "symmetry_kind": symmetry_kind, "normalize": units, **penalties}
     rows = searched_rows(len(r), rng)
-    data = searched_data(points, r, rows, held_out_folds(len(rows), cv, rng), options)
+    data = searched_data(points, r, rows, held_out_folds(len(rows), cv, rng), options, SCORES[conformal_score])
     named = isinstance(kernel, str) and kernel != "precomputed"
     searched = is_auto("lengthscale", lengthscale, also="median") and named
     grid = candidate_penalties(symmetry_penalty, lengthscale)

@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold
 from sosbands._arguments import check, is_count
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.bands import PenaltyScale
+from sosbands.conformal import SCORES, Score
 from sosbands.tuning.criterion import TuningData
 
 MIN_ROWS = 4  # of fewer no test can say anything
@@ -33,7 +34,12 @@ def held_out_folds(n: int, cv: Any, rng: np.random.RandomState) -> tuple[IntArra
 
 
 def searched_data(
-    points: AnyArray, r: Array, rows: IntArray, folds: tuple[IntArray, ...], options: dict[str, Any]
+    points: AnyArray,
+    r: Array,
+    rows: IntArray,
+    folds: tuple[IntArray, ...],
+    options: dict[str, Any],
+    score: Score = SCORES["added"],
 ) -> TuningData:
     """What a search sees: the data of some rows, and penalties in units that weigh these as much as all.
 
@@ -47,6 +53,8 @@ def searched_data(
         Positions among `rows`.
     options : dict
         Arguments of `learn_band_grid` that are not tuned.
+    score : Score
+        What calibration will make of the bands.
     """
     units = options["normalize"]
     if isinstance(units, PenaltyScale):
@@ -54,4 +62,4 @@ def searched_data(
     if len(rows) < len(r):
         precomputed = isinstance(options["kernel"], str) and options["kernel"] == "precomputed"
         points, r = points[np.ix_(rows, rows)] if precomputed else points[rows], r[rows]
-    return TuningData(points, r, folds, options)
+    return TuningData(points, r, folds, options, score)
