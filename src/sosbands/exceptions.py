@@ -88,6 +88,7 @@ class LearningRowsWarning(SosbandsWarning):
 
 
 LITTLE_SUPPORT = 0.5  # below it rows count as far from the learning data: warned of, counted and drawn grey
+NO_SUPPORT = 0.1  # below it they say nothing: what is left of bands with a constant among the squares is the constant
 
 
 class OffDataWarning(SosbandsWarning):

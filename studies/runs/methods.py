@@ -58,8 +58,8 @@ def interval_method(name: str, seed: int, **settings: Any) -> Any:
     settings = {"calibration_size": None, "random_state": seed} | settings
     if name in (PAPER, PER_SIDE, "squared-sos"):
         settings.setdefault("residuals", "in-sample")  # as in the papers
-    if name in RULES:
-        return SoSBandRegressor(rules=RULES[name], **settings)
+    if name in RULES:  # the stored rows are of bands without a constant among the squares, as the paper's are
+        return SoSBandRegressor(**{"constant": False, "rules": RULES[name], **settings})
     if name == PAPER_CQR:  # trees grown to single rows, as in the first CQR paper: its widths match the tables
         name, settings = "cqr-forest", {**settings, "min_samples_leaf": 1}
     known = METHODS[name]._get_param_names()

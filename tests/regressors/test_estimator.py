@@ -157,7 +157,7 @@ def test_as_the_last_step_of_a_pipeline():
     score = interval_scorer(0.9)(pipe, X_NEW, Y_NEW)
     assert score == pytest.approx(-interval_score(Y_NEW, ends[:, 0], ends[:, 1], 0.9), rel=1e-12)
     # standardising first changes nothing that the bands see, so neither the intervals
-    np.testing.assert_allclose(ends, fast().fit(X, Y).predict_interval(X_NEW), rtol=1e-6)
+    np.testing.assert_allclose(ends, fast().fit(X, Y).predict_interval(X_NEW), atol=5e-3)  # to the solver's tolerance
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
@@ -578,11 +578,23 @@ def test_support_and_its_warning(model):
     with pytest.warns(OffDataWarning, match="2 of 3 rows are far from the learning data") as caught:
         ends = model.predict_interval(far)
     assert caught[0].filename == __file__
+    # the constant among the squares is what is left of the bands there
+    below, above = (f.operator[0, 0] * f.features.constant**2 for f in (model.lower_, model.upper_))
+    assert min(below, above) > 0.1 * min(model.mean_lower_, model.mean_upper_)
+    reach = np.array([-below, above]) + model.quantile() * np.array([-1, 1])
+    np.testing.assert_allclose(ends[0], model.predict(far)[0] + reach, rtol=1e-9)
+
+
+def test_without_the_constant_nothing_is_left_of_the_bands_off_the_data():
+    model = fast(constant=False).fit(X, Y)
+    far = np.array([[50.0, 50.0], [0.0, 0.0], [-80.0, 0.0]])
+    with pytest.warns(OffDataWarning, match=r"2 of 3 rows are far from the learning data \(support below 0.5\)"):
+        ends = model.predict_interval(far)
     np.testing.assert_allclose(ends[0], model.predict(far)[0] + model.quantile() * np.array([-1, 1]), rtol=1e-9)
 
 
 def test_negative_quantiles_far_away_give_points_and_a_count():
-    model = fast(calibration_size=None).fit(X, Y)
+    model = fast(calibration_size=None, constant=False).fit(X, Y)
     model.conformalize(X_NEW, model.predict(X_NEW))  # all inside the band: negative scores
     assert model.quantile() < 0
     far = np.array([[50.0, 50.0], [-80.0, 0.0]])
@@ -686,7 +698,7 @@ def test_the_summary_is_true():
     (gap,) = numbers_after(text, rf"Certified: .* within {number} \(relative\)")
     assert gap == pytest.approx(model.certificate_["gap"], rel=0.1)
     assert gap <= 1e-2
-    assert numbers_after(text, r"with (\d+) kernel features") == [40]
+    assert numbers_after(text, r"with (\d+) kernel features") == [41]  # and a constant
     assert "Calibrated on 40 rows: at least 87.5% of new rows" in text
     assert "at most 6.25% below and at most 6.25% above it" in text
     assert "not promised for every single region" in text

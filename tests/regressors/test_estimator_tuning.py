@@ -73,7 +73,7 @@ def test_the_choice_is_that_of_the_tuner_and_the_bands_those_of_learn_bands():
     Z, r = StandardScaler().fit_transform(X), SKEWED - X[:, 0]
     scale = penalty_scale(Z, r)
     chosen = {"lengthscale": model.lengthscale_, "symmetry_penalty": model.symmetry_penalty_}
-    bands = learn_bands(Z, r, normalize=scale, **chosen)
+    bands = learn_bands(Z, r, normalize=scale, constant=True, **chosen)
     np.testing.assert_allclose(model.upper_(Z), bands.upper(Z), rtol=1e-6)
     candidates_seen = {(row["lengthscale"], row["symmetry_penalty"]) for row in model.tuning_.evaluations}
     assert (model.lengthscale_, model.symmetry_penalty_) in candidates_seen

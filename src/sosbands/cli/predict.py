@@ -92,7 +92,7 @@ class Totals:
         if self.far:
             says.note(
                 f"{self.far} of {self.rows} rows are far from the learning rows (support below {LITTLE_SUPPORT}): "
-                "there the intervals are too narrow"
+                "there the learning rows say nothing about the noise"
             )
         if self.empty:
             says.note(

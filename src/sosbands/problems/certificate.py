@@ -15,6 +15,7 @@ from sosbands.problems.side import SideTerm
 Sides = tuple[PrimalSide, ...]
 Bases = tuple[Array, ...]  # orthonormal columns, one matrix per term
 TINY = 1e-300
+NEARLY = 1e-2  # of the largest target
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +53,9 @@ def certify(
 ) -> Certificate:
     """Best of the feasible points near the recovered `sides`, with its gap to `dual_value`.
 
-    Where rows may lie outside every operator is feasible, and the recovered ones are taken as they are. Otherwise side
-    s must satisfy ``f_s(X_i) >= targets[s][i]``; the candidates are then scalings (the smallest feasible
+    Where rows may lie outside every operator is feasible, and the recovered ones are taken as they are, or repaired if
+    hardly any row lies outside. Otherwise side s must satisfy ``f_s(X_i) >= targets[s][i]``; the candidates are then
+    scalings (the smallest feasible
     factor, common or per side) and shifts ``A + s C`` with C the identity or cc', cc' nearly constant
     (the smallest feasible s, common or per side). `also` is a point already known to be feasible.
     """
@@ -95,11 +97,19 @@ def _feasible(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides)
         # the average on both sides costs no symmetry penalty, which matters where that penalty is large
         average = sides[0].average(sides[1])
         choices.append((average, average))
+    hard = any(term.cost.is_hard for term in terms)
     for chosen in choices:
-        if any(term.cost.is_hard for term in terms):
-            yield from _repaired(terms, targets, chosen)
-        else:
+        if not hard:
             yield chosen
+        if hard or _nearly_covers(targets, chosen):
+            yield from _repaired(terms, targets, chosen)
+
+
+def _nearly_covers(targets: Sequence[Array], sides: Sides) -> bool:
+    """Whether rows lie outside by little: where the price is high, covering them all may be cheaper."""
+    pairs = list(zip(targets, sides, strict=True))
+    missing = max(float(np.max(target - side.f, initial=0.0)) for target, side in pairs)
+    return missing <= NEARLY * max(float(np.max(target, initial=0.0)) for target, _ in pairs)
 
 
 def _repaired(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides) -> Iterator[Sides]:

@@ -9,7 +9,15 @@ from sosbands._types import Array, IntArray
 from sosbands.bands import penalty_scale
 from sosbands.regressors.rows import without_outliers
 
-AS_GIVEN = ("kernel", "symmetry_kind", "width_penalty", "trace_penalty", "frobenius_penalty")
+AS_GIVEN = (
+    "kernel",
+    "symmetry_kind",
+    "width_penalty",
+    "trace_penalty",
+    "frobenius_penalty",
+    "learning_coverage",
+    "constant",
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,7 @@ def check_parameters(model: Any) -> None:
     check_choice("symmetry_test", model.symmetry_test, SYMMETRY_TESTS)
     check_choice("symmetry_kind", model.symmetry_kind, ("training", "operator"))
     check_rules(model)
+    check("constant", model.constant, isinstance(model.constant, (bool, np.bool_)), "True or False")
     check("normalize", model.normalize, isinstance(model.normalize, (bool, np.bool_)), "True or False")
     check("cv", model.cv, is_count(model.cv) and model.cv >= 2, "an int >= 2")
     fraction = model.outlier_fraction
@@ -84,7 +85,9 @@ def check_penalties(model: Any) -> None:
     symmetry = model.symmetry_penalty
     fine = not isinstance(symmetry, str) or symmetry == "auto"
     check("symmetry_penalty", symmetry, fine, "'auto', a number >= 0, inf, or a pair for the operator kind")
-    read_cost(model.width_penalty, model.trace_penalty, model.frobenius_penalty)
+    read_cost(
+        model.width_penalty, model.trace_penalty, model.frobenius_penalty, getattr(model, "learning_coverage", 1.0)
+    )
     read_symmetry(1.0 if isinstance(symmetry, str) else symmetry, model.symmetry_kind)
 
 

@@ -13,7 +13,7 @@ from sosbands._types import Array
 from sosbands.bands import learn_bands
 from sosbands.bands.sos import deployed_pair, evaluate_pair
 from sosbands.conformal import SCORES, Band, Score
-from sosbands.exceptions import LITTLE_SUPPORT, OffDataWarning
+from sosbands.exceptions import LITTLE_SUPPORT, NO_SUPPORT, OffDataWarning
 from sosbands.point_models import one_per_row
 from sosbands.regressors.band_problem import BandProblem, band_problem
 from sosbands.regressors.base import LEARNT, SplitRegressor
@@ -73,6 +73,12 @@ class SoSBandRegressor(SplitRegressor):
         the other steps, are those of all learning rows.
     normalize : bool
         Take the residuals relative to their root mean square and the penalties relative to an initial model.
+    learning_coverage : float in (0, 1]
+        Share of the learning rows that the bands should cover before calibration. 1 covers every row, as in the paper;
+        below 1 rows may lie outside at a price, and the bands follow a quantile of the residuals, not the largest.
+    constant : bool
+        Let the constant function be among the squares: off the data the bands tend to a constant. Without it, as in the
+        paper, they tend to 0.
     outlier_fraction : float in [0, 1)
         Part of the learning rows, those with the largest residuals, that are left out of the bands altogether: they
         are no data of the band problem, which neither covers them nor counts them in its mean width. The point model
@@ -157,6 +163,8 @@ class SoSBandRegressor(SplitRegressor):
         rank: Any = "auto",
         residuals: str = "auto",
         normalize: bool = True,
+        learning_coverage: float = 1.0,
+        constant: bool = True,
         outlier_fraction: float = 0.0,
         criterion: str = "interval-score",
         symmetry_test: str | None = "auto",
@@ -185,6 +193,8 @@ class SoSBandRegressor(SplitRegressor):
         self.rank = rank
         self.residuals = residuals
         self.normalize = normalize
+        self.learning_coverage = learning_coverage
+        self.constant = constant
         self.outlier_fraction = outlier_fraction
         self.criterion = criterion
         self.symmetry_test = symmetry_test
@@ -303,12 +313,13 @@ class SoSBandRegressor(SplitRegressor):
         return one_per_row(self.estimator_.predict(X), len(rows))
 
     def _check_band(self, band: Band) -> None:
-        """Warn of rows on which the learning data say nothing: there the band functions tend to zero."""
-        far = 0 if band.support is None else int(np.count_nonzero(band.support < LITTLE_SUPPORT))
+        """Warn of rows on which the learning data say nothing."""
+        limit = NO_SUPPORT if self.lower_.features.constant else LITTLE_SUPPORT
+        far = 0 if band.support is None else int(np.count_nonzero(band.support < limit))
         if far:
             warnings.warn(
-                f"{far} of {len(band)} rows are far from the learning data (support below {LITTLE_SUPPORT}): the "
-                "bands say nothing there",
+                f"{far} of {len(band)} rows are far from the learning data (support below {limit}): the "
+                "data say nothing about the noise there",
                 OffDataWarning,
                 stacklevel=3,  # the caller of predict_interval
             )

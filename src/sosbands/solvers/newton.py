@@ -15,6 +15,7 @@ from sosbands.solvers.monitor import Monitor
 from sosbands.solvers.protocol import BoxLike, DualProblem, SolverResult, Status
 
 WARM_UP = 8  # L-BFGS iterations from a cold start: the Hessian is zero where no eigenvalue is positive
+RECOVERY = 30  # L-BFGS iterations where no step raises the dual
 ARMIJO = 1e-4
 BACKTRACKS = 12
 ENTERING = 200  # variables that may leave their bound in one step
@@ -67,7 +68,7 @@ def solve_newton(
             damping *= 10
             if damping > 1e3:
                 before = z
-                z, done = ascend_lbfgs(problem, monitor, z, min(WARM_UP, max_iterations - monitor.iterations))
+                z, done = ascend_lbfgs(problem, monitor, z, min(RECOVERY, max_iterations - monitor.iterations))
                 damping = 1e-3
                 if done:
                     return monitor.result(Status.CONVERGED)

@@ -12,7 +12,7 @@ from sosbands.kernels import median_lengthscale, resolve_kernel
 
 PENALTIES = (0.0, 10.0, 100.0, 1000.0, np.inf)  # of normalised problems, where 1 is as good as 0
 FACTORS = tuple(np.geomspace(0.1, 3.2, 6))  # of the median lengthscale
-# Bands tend to zero where a new point has no learning points nearby, so that shorter lengthscales say nothing there.
+# Bands forget the data where a new point has no learning points nearby, so that shorter lengthscales say nothing there.
 MIN_SUPPORT = 0.5
 SUPPORT_ROWS = 800
 JITTER = 1e-8
