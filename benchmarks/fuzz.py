@@ -78,8 +78,8 @@ def _of_error(error: Exception) -> dict[str, Any]:
     by_name = isinstance(error, ValueError) and any(name in str(error) for name in ARGUMENTS)
     if isinstance(error, SosbandsError) or by_name:
         return {"outcome": "refused", "detail": text[:200]}
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    return {"outcome": "crashed", "detail": f"{text[:200]} ({Path(where.filename).name}:{where.lineno})"}
+    where = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
+    return {"outcome": "crashed", "detail": f"{text[:200]} ({where[-1] if where else 'nowhere'})"}
 
 
 def rechecked(bands: BandSolution, X: np.ndarray, r: np.ndarray, options: dict) -> dict[str, Any]:
