@@ -2,10 +2,10 @@
 
     python -m benchmarks.bench [--quick] [--only NAME ...] [--output FILE]
 
-Both methods stop at the same certified relative gap (1e-4). With a coverage below 1 points may lie outside at a price, and
-the recipe has the box of the multipliers. Outside the clock every solution is certified once more in
-the exact problem: the dual value of its multipliers and the primal value of its deployed operators with the full
-kernel matrix. A row counts only if these two are within 1e-4 of one another (1e-3 for d = 8).
+Both methods stop at the same certified relative gap (1e-4). With a coverage below 1 points may lie outside at a price,
+and the recipe has the box of the multipliers. Outside the clock every solution is certified once more in the exact
+problem: the dual value of its multipliers and the primal value of its deployed operators with the full kernel matrix. A
+row counts only if these two are within 1e-4 of one another (1e-3 for d = 8).
 """
 
 from __future__ import annotations
