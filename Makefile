@@ -52,7 +52,9 @@ bench: $(STAMP)  ## the solvers against the paper's recipe, paths, large n (half
 
 evidence: $(STAMP)  ## long statistical and numerical runs; each continues where it stopped
 	$(BIN)/python -m benchmarks.evidence --study all --jobs 2
-	$(BIN)/python -m benchmarks.random_problems --count 500 --jobs 2
+	$(BIN)/python -m benchmarks.random_problems --count 2000 --jobs 2
+	$(BIN)/python -m benchmarks.against_sdp
+	$(BIN)/python -m benchmarks.fuzz --count 3000
 
 reproduce: $(STAMP)  ## every figure and table of the paper, small (PRESET=paper: its sizes, many hours; needs SOSBANDS_DATA)
 	$(BIN)/python -m studies reproduce all --preset $(or $(PRESET),quick) --jobs 2

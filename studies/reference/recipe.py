@@ -1,7 +1,8 @@
 """The dual recipe of the paper, as printed, to measure against.
 
 SciPy's L-BFGS-B from zero multipliers, one full eigendecomposition per side and evaluation, ``tol`` handed to
-``scipy.optimize.minimize`` (which sets ``ftol = gtol = tol``). Nothing is scaled, warm started or truncated.
+``scipy.optimize.minimize`` (which sets ``ftol = gtol = tol``). Nothing is scaled, warm started or truncated. Where
+points may lie outside at a price, that price bounds the multipliers from above; everything else stays the same.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 Array = NDArray[np.float64]
+Bounds = list[tuple[float | None, float | None]]
 Callback = Callable[[Array, Array, Array | None, float], bool | None]
 
 
@@ -75,12 +77,19 @@ def _features(K: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Side:
-    """Conjugate of one side, ``Omega*(M) = ||[M - lam1 I]_+||_F^2 / (4 lam2)``."""
+    """Conjugate of one side, ``Omega*(M) = ||[M - lam1 I]_+||_F^2 / (4 lam2)``, and the box of its multipliers."""
 
     V: Array
     b: float
     lam1: float
     lam2: float
+    tau: float = 0.0
+
+    @property
+    def bounds(self) -> Bounds:
+        """``0 <= gamma_i``, and ``gamma_i <= b/(n tau)`` where a unit outside has that price."""
+        n = self.V.shape[1]
+        return [(0.0, self.b / (n * self.tau) if self.tau > 0 else None)] * n
 
     def positive_part(self, c: Array, W: Array | None = None) -> tuple[Array, Array]:
         """Decompose ``V Diag(c - b/n) V' + W - lam1 I`` in full and return its positive eigenpairs."""
@@ -112,7 +121,7 @@ class _Dual(Protocol):
     @property
     def decompositions(self) -> tuple[int, int]: ...  # per evaluation, and to recover the operators
     @property
-    def bounds(self) -> list[tuple[float | None, None]]: ...
+    def bounds(self) -> Bounds: ...
     def split(self, x: Array) -> tuple[Array, Array, Array | None]: ...
     def objective(self, x: Array) -> tuple[float, Array]: ...
     def operators(self, x: Array) -> tuple[Array, Array]: ...
@@ -134,9 +143,9 @@ class _TrainingDual:
         return self.lower, self.upper
 
     @property
-    def bounds(self) -> list[tuple[float | None, None]]:
-        n = self.r.size
-        return [(0.0, None)] * (2 * n) + [(None, None)] * (n if self.lam_pen > 0 else 0)
+    def bounds(self) -> Bounds:
+        free: Bounds = [(None, None)] * (self.r.size if self.lam_pen > 0 else 0)
+        return self.lower.bounds + self.upper.bounds + free
 
     def split(self, x: Array) -> tuple[Array, Array, Array | None]:
         n = self.r.size
@@ -181,8 +190,8 @@ class _SymmetricDual:
         return self.side, self.side
 
     @property
-    def bounds(self) -> list[tuple[float | None, None]]:
-        return [(0.0, None)] * self.r.size
+    def bounds(self) -> Bounds:
+        return self.side.bounds
 
     def split(self, x: Array) -> tuple[Array, Array, Array | None]:
         return x, x, None
@@ -214,9 +223,9 @@ class _OperatorDual:
         return self.side, self.side
 
     @property
-    def bounds(self) -> list[tuple[float | None, None]]:
-        p, n = self.side.V.shape
-        return [(0.0, None)] * (2 * n) + [(None, None)] * (p * p)
+    def bounds(self) -> Bounds:
+        free: Bounds = [(None, None)] * len(self.side.V) ** 2
+        return self.side.bounds + self.side.bounds + free
 
     def split(self, x: Array) -> tuple[Array, Array, Array]:
         p, n = self.side.V.shape
@@ -299,7 +308,9 @@ def _maximise(
     )
 
 
-def _check_penalties(b: float, lam1: float, lam2: float, *symmetry: float) -> None:
+def _check_penalties(b: float, lam1: float, lam2: float, tau: float, *symmetry: float) -> None:
+    if not 0 <= tau < 0.5:
+        raise ValueError(f"tau is the share outside on each side: expected 0 <= tau < 1/2, got {tau}")
     if not (0 <= b < math.inf and 0 <= lam1 < math.inf and 0 < lam2 < math.inf):
         raise ValueError(f"need b >= 0, lam1 >= 0 and lam2 > 0, all finite; got {b}, {lam1}, {lam2}")
     if not all(value >= 0 for value in symmetry):
@@ -315,6 +326,7 @@ def paper_recipe(
     lam1: float,
     lam2: float,
     lam_pen: float,
+    tau: float = 0.0,
     tol: float = 1e-2,
     max_iterations: int = 10_000,
     callback: Callback | None = None,
@@ -333,6 +345,9 @@ def paper_recipe(
     lam_pen : float
         Weight of ``sum_i (f_lo(X_i) - f_up(X_i))^2`` in [0, inf]: 0 drops ``alpha_0``, inf is the symmetric
         problem, which needs equal kernels.
+    tau : float
+        0, or points may lie outside at the price ``b/(n tau)`` for each unit, which bounds the multipliers. In the
+        symmetric problem a point is outside once, not once per side: the bound is ``b/(2 n tau)``.
     tol : float
         Handed to SciPy, ``ftol = gtol = tol``; 0 runs on until the callback or ``max_iterations`` stops it,
         or no step improves the value any more.
@@ -347,15 +362,16 @@ def paper_recipe(
     -------
     RecipeResult
     """
-    _check_penalties(b, lam1, lam2, lam_pen)
+    _check_penalties(b, lam1, lam2, tau, lam_pen)
     if start is not None and not (0 < lam_pen < math.inf and start.alpha_0 is not None):
         raise ValueError(f"start was given with lam_pen = {lam_pen}: both runs need a finite, positive lam_pen")
     began = time.perf_counter()
     same = K_lo is K_up or np.array_equal(K_lo, K_up)
     if lam_pen == math.inf and not same:
         raise ValueError("lam_pen = inf needs the same kernel on both sides")
-    lower = _Side(_features(K_lo), b, lam1, lam2)
-    upper = lower if same else _Side(_features(K_up), b, lam1, lam2)
+    share = 2 * tau if lam_pen == math.inf else tau
+    lower = _Side(_features(K_lo), b, lam1, lam2, share)
+    upper = lower if same else _Side(_features(K_up), b, lam1, lam2, share)
     dual: _Dual
     dual = _SymmetricDual(lower, r) if lam_pen == math.inf else _TrainingDual(lower, upper, r, lam_pen)
     first = None
@@ -373,6 +389,7 @@ def paper_recipe_operator(
     lam2: float,
     lam_pen1: float,
     lam_pen2: float,
+    tau: float = 0.0,
     tol: float = 1e-2,
     max_iterations: int = 10_000,
     callback: Callback | None = None,
@@ -383,10 +400,10 @@ def paper_recipe_operator(
     and both finite; the limits are those of `paper_recipe`. The other parameters are as there, except that
     the third argument of the callback is the ``(p, p)`` matrix ``W``.
     """
-    _check_penalties(b, lam1, lam2, lam_pen1, lam_pen2)
+    _check_penalties(b, lam1, lam2, tau, lam_pen1, lam_pen2)
     if not (lam_pen1 < math.inf and 0 < lam_pen2 < math.inf):
         raise ValueError(f"need a finite lam_pen1 and 0 < lam_pen2 < inf, got {lam_pen1} and {lam_pen2}")
     began = time.perf_counter()
-    dual = _OperatorDual(_Side(_features(K), b, lam1, lam2), r, lam_pen1, lam_pen2)
+    dual = _OperatorDual(_Side(_features(K), b, lam1, lam2, tau), r, lam_pen1, lam_pen2)
     result = _maximise(dual, began, tol=tol, max_iterations=max_iterations, callback=callback)
     return replace(result, alpha_0=None, W=result.alpha_0)

@@ -4,7 +4,7 @@ import importlib.util
 import math
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -148,6 +148,51 @@ def test_operator_penalty_primal_equals_dual(name, lam_pen1, lam_pen2):
     V = problem.V_lo
     cost = training_primal(problem, V, V, primal.lower, primal.upper, 0.0) + penalty
     assert primal.value == pytest.approx(cost, rel=1e-6)
+
+
+# Points outside at a price: the multipliers have a ceiling.
+
+
+@needs_cvxpy
+@pytest.mark.parametrize("lam_pen", [0.0, 0.05, 20.0, math.inf])
+@pytest.mark.parametrize("tau", [0.2, 0.4])
+@pytest.mark.parametrize("name", ["matern-d1", "matern-d2-no-trace", "matern-d1-two-lengthscales"])
+def test_recipe_with_its_box_equals_the_sdp(name, tau, lam_pen):
+    problem = replace(PROBLEMS[name], b=30.0)
+    if lam_pen == math.inf and "two" in name:
+        pytest.skip("the symmetric limit needs equal kernels")
+    primal = solve_sdp(problem, lam_pen, tau=tau)
+    dual = solve_recipe(problem, lam_pen, tau=tau, tol=1e-12)
+    assert dual.value == pytest.approx(primal.value, rel=1e-4)
+    share = 2 * tau if lam_pen == math.inf else tau
+    ceiling = problem.b / (problem.r.size * share)
+    for gamma in (dual.gamma_lower, dual.gamma_upper):
+        assert 0 <= gamma.min() <= gamma.max() <= ceiling
+    assert max(dual.gamma_lower.max(), dual.gamma_upper.max()) == ceiling, "no point lies outside: a test of nothing"
+    scale = np.max(np.abs(problem.r))
+    for V, A, V_dual, A_dual in [
+        (problem.V_lo, primal.lower, dual.V_lo, dual.lower),
+        (problem.V_up, primal.upper, dual.V_up, dual.upper),
+    ]:
+        np.testing.assert_allclose(values(V, A), values(V_dual, A_dual), atol=1e-2 * scale)
+
+
+@needs_cvxpy
+@pytest.mark.parametrize("lam_pen1", [0.0, 0.7])
+def test_operator_recipe_with_its_box_equals_the_sdp(lam_pen1):
+    problem = replace(PROBLEMS["matern-d1"], b=20.0)
+    weights = {"lam_pen1": lam_pen1, "lam_pen2": 0.5, "tau": 0.3, **problem.penalties}
+    primal = sdp.operator_penalty_sdp(problem.V_lo, problem.r, **weights)
+    dual = paper_recipe_operator(problem.K_lo, problem.r, **weights, tol=1e-12)
+    assert dual.value == pytest.approx(primal.value, rel=1e-4)
+    assert max(dual.gamma_lower.max(), dual.gamma_upper.max()) == problem.b / (problem.r.size * 0.3)
+
+
+@pytest.mark.parametrize("lam_pen", [0.0, 1.0, math.inf])
+def test_a_high_ceiling_changes_nothing(lam_pen):
+    problem = PROBLEMS["matern-d1"]
+    hard, high = (solve_recipe(problem, lam_pen, tau=tau, tol=1e-10) for tau in (0.0, 1e-9))
+    assert high.value == pytest.approx(hard.value, rel=1e-6)
 
 
 @needs_cvxpy
@@ -398,5 +443,7 @@ def test_wrong_penalties_are_refused():
         solve_recipe(problem, -1.0)
     with pytest.raises(ValueError, match="lam2 > 0"):
         paper_recipe(problem.K_lo, problem.K_up, problem.r, b=1.0, lam1=1.0, lam2=0.0, lam_pen=1.0)
+    with pytest.raises(ValueError, match="tau"):
+        solve_recipe(problem, 1.0, tau=0.5)
     with pytest.raises(ValueError, match="lam_pen2"):
         paper_recipe_operator(problem.K_lo, problem.r, **problem.penalties, lam_pen1=1.0, lam_pen2=0.0)
