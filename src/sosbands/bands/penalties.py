@@ -15,6 +15,7 @@ from sosbands.problems import SideCost
 from sosbands.solvers import check_solver
 
 KINDS = ("training", "operator")
+SMALLEST_TAU = 1e-9  # the price of a row outside, 1/tau, multiplies rounding: what is smaller counts as 0
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ def read_cost(width: Any, trace: Any, frobenius: Any, coverage: Any = 1.0) -> Si
         raise ValueError("frobenius_penalty=0: expected a number > 0 (the dual needs a strongly convex objective)")
     fine = is_number(coverage) and 0 < coverage <= 1
     check("learning_coverage", coverage, bool(fine), "a number in (0, 1]")
-    return SideCost(b, lam1, lam2, (1 - float(coverage)) / 2)
+    tau = (1 - float(coverage)) / 2
+    return SideCost(b, lam1, lam2, tau if tau >= SMALLEST_TAU else 0.0)
 
 
 def read_symmetry(symmetry: Any, kind: Any) -> SymmetryPenalty:

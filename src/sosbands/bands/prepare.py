@@ -26,7 +26,7 @@ from sosbands.problems import (
 )
 from sosbands.solvers import SolverResult
 
-LARGEST_OPERATOR = 1e10  # relative to that for the row that asks for most
+LARGEST_OPERATOR = 1e8  # relative to that for the row that asks for most
 TwoSidedProblem = AsymmetricProblem | TrainingPenaltyProblem | OperatorPenaltyProblem | SymmetricProblem
 
 

@@ -17,6 +17,7 @@ from sosbands.problems import SideCost
 
 # Eigenvalues of size lam1 resolve an operator of size one to lam1 * 1e-16: beyond this nothing is left of it.
 LARGEST_PENALTY = 1e10
+SMALLEST_UNIT = 1e-302  # below it values and multipliers are denormal numbers, which lose their digits
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class SolverUnits:
 
     def check(self) -> None:
         """Raise a ScaleError if double precision cannot hold these units."""
-        fine = 0 < self.multiplier < np.inf and 0 < self.value < np.inf
+        fine = all(SMALLEST_UNIT < unit < np.inf for unit in (self.rms, self.multiplier, self.value))
         if not (fine and max(self.cost.b, self.cost.lam1) <= LARGEST_PENALTY):
             raise self._error("")
 
