@@ -80,7 +80,9 @@ def costs_of(options: dict[str, Any], scale: Any = None) -> Costs:
         b, lam1, lam2 = b / width, lam1 / trace, lam2 / norm / rms
         lam_pen1 = lam_pen1 / trace
         lam_pen2 = lam_pen2 / (norm if kind == "operator" else scale.n * width**2) / rms
-    return Costs(b, lam1, lam2, (1 - Long(options.get("learning_coverage", 1.0))) / 2, kind, lam_pen1, lam_pen2)
+    tau = (1 - Long(options.get("learning_coverage", 1.0))) / 2
+    tau = tau if tau >= 1e-9 else Long(0)  # so close to 1 the coverage counts as 1
+    return Costs(b, lam1, lam2, tau, kind, lam_pen1, lam_pen2)
 
 
 def primal_value(bands: Any, r: np.ndarray, costs: Costs) -> tuple[Long, Long]:
