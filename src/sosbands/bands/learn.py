@@ -56,8 +56,8 @@ def learn_bands(
     learning_coverage : float in (0, 1]
         Share c of the learning points that the bands should cover. 1 covers every point. Below 1 points may lie outside
         at the price ``2 b / (n (1 - c))`` for each unit, which makes the bands quantiles of the residuals as far as the
-        other penalties let them: at most about ``(1 - c)/2`` of the points lie outside on each side. A value within 2e-9
-        of 1 counts as 1.
+        other penalties let them: at most about ``(1 - c)/2`` of the points lie outside on each side. Within 2e-9
+        of 1 it counts as 1.
     symmetry_penalty : float or pair
         0 gives two independent bands, inf one shared function; a pair (nuclear, squared Frobenius) is for the
         operator kind, where a single number is the second of the pair.
