@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 
 from contracts import manufacture, matern52
-from sosbands import learn_bands
+from sosbands import learn_band_path, learn_bands
+from sosbands.bands import learn_band_grid
 from sosbands.exceptions import (
     InfeasibleProblemError,
     LowRankWarning,
@@ -657,3 +658,43 @@ def test_solvers_agree(solver):
         two = certified(X, r, symmetry_penalty=penalty, solver="lbfgs")
         assert one.dual_value == pytest.approx(two.dual_value, rel=3e-6)
         assert_same_bands(two, one)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X, r, **options: learn_bands(X, r, **options),
+        lambda X, r, **options: list(learn_band_path(X, r, [1.0], **options)),
+        lambda X, r, **options: list(learn_band_grid(X, r, ["median"], [1.0], **options)),
+    ],
+    ids=["learn_bands", "path", "grid"],
+)
+def test_warnings_point_at_the_line_of_the_user(call, monkeypatch):
+    from dataclasses import replace
+
+    from sosbands.bands import learn
+
+    solved = learn.solve_path
+    monkeypatch.setattr(
+        learn, "solve_path", lambda *a, **k: (replace(each, status=Status.STALLED) for each in solved(*a, **k))
+    )
+    rng = np.random.default_rng(0)
+    X, r = rng.uniform(-1, 1, (30, 1)), rng.standard_normal(30)
+    with pytest.warns(NotCertifiedWarning) as caught:
+        call(X, r)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_low_rank_warnings_point_at_the_line_of_the_user():
+    rng = np.random.default_rng(0)
+    X, r = rng.uniform(-1, 1, (30, 4)), np.zeros(30)
+    with pytest.warns(LowRankWarning) as caught, pytest.warns(ZeroResidualsWarning) as zero:
+        learn_bands(X, r, rank=2, lengthscale=0.3)
+    assert caught[0].filename == __file__
+    assert zero[0].filename == __file__
+
+
+def test_unknown_settings_name_the_function():
+    for function, more in ((learn_band_path, ([1.0],)), (learn_band_grid, (["median"], [1.0]))):
+        with pytest.raises(TypeError, match=rf"{function.__name__}\(\) got an unexpected keyword argument 'foo'"):
+            function(np.zeros((3, 1)), np.ones(3), *more, foo=1)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from sosbands.bands.initial import penalty_scale
 from sosbands.bands.penalties import BandSettings, PenaltyScale, SymmetryPenalty, read_settings
@@ -97,11 +100,11 @@ def learn_bands(
         tol=tol,
         normalize=normalize,
     )
-    if X_kernel is not None and X is not None and len(X_kernel) != len(X):
+    if X_kernel is not None and X is not None and np.shape(X_kernel)[:1] not in ((), np.shape(X)[:1]):
         raise ValueError(f"X_kernel has {len(X_kernel)} rows: expected {len(X)}, as X")
     points = X if X_kernel is None else X_kernel
     wanted = Wanted(lengthscale, settings.cost, settings.symmetry(symmetry_penalty))
-    (solution,) = _sequence(points, residuals, [wanted], settings)
+    (solution,) = _sequence(points, residuals, [wanted], settings, depth=4)
     return solution
 
 
@@ -143,6 +146,7 @@ def learn_band_path(
         raise ValueError(
             f"{len(given)} of symmetry_penalties, width_penalties and learning_coverages were given: expected one"
         )
+    _check_names("learn_band_path", settings)
     ((name, values),) = given.items()
     if name == "symmetry_penalty":
         read = read_settings(**settings)
@@ -171,13 +175,20 @@ def learn_band_grid(
     **settings
         As in :func:`learn_band_path`.
     """
+    _check_names("learn_band_grid", settings)
     read = read_settings(**settings)
     penalties = [read.symmetry(penalty) for penalty in symmetry_penalties]
     columns = range(len(penalties))
     order = [(i, j) for i in range(len(lengthscales)) for j in (columns if i % 2 == 0 else reversed(columns))]
     wanted = [Wanted(lengthscales[i], read.cost, penalties[j]) for i, j in order]
-    solutions = _sequence(X, residuals, wanted, read)
+    solutions = _sequence(X, residuals, wanted, read, depth=4)
     return ((i, j, solution) for (i, j), solution in zip(order, solutions, strict=True))
+
+
+def _check_names(function: str, settings: dict[str, Any]) -> None:
+    unknown = sorted(set(settings) - set(inspect.signature(read_settings).parameters))
+    if unknown:
+        raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
 
 
 class Wanted(NamedTuple):
@@ -188,8 +199,13 @@ class Wanted(NamedTuple):
     symmetry: SymmetryPenalty
 
 
-def _sequence(X: Any, residuals: Any, wanted: list[Wanted], settings: BandSettings) -> Iterator[BandSolution]:
-    """Whatever is wrong is said at once, before the first solve; solutions come as they are asked for."""
+def _sequence(
+    X: Any, residuals: Any, wanted: list[Wanted], settings: BandSettings, depth: int = 3
+) -> Iterator[BandSolution]:
+    """Whatever is wrong is said at once, before the first solve; solutions come as they are asked for.
+
+    `depth` is how far below the user's line a warning of a solve is given.
+    """
     if not wanted:
         return iter(())
     data = read_data(X, residuals, settings.kernel, settings.rank, settings.constant)
@@ -207,10 +223,12 @@ def _sequence(X: Any, residuals: Any, wanted: list[Wanted], settings: BandSettin
         return (zero_solution(setup.lower, setup.upper) for setup in setups)
     for setup, each in zip(setups, wanted, strict=True):
         setup.problem(each.symmetry)
-    return _solved(setups, wanted, settings)
+    return _solved(setups, wanted, settings, depth)
 
 
-def _solved(setups: list[PreparedBands], wanted: list[Wanted], settings: BandSettings) -> Iterator[BandSolution]:
+def _solved(
+    setups: list[PreparedBands], wanted: list[Wanted], settings: BandSettings, depth: int
+) -> Iterator[BandSolution]:
     """Solve in this order; one problem, with the decompositions it remembers, lives at a time."""
     current: list[TwoSidedProblem] = []
 
@@ -221,16 +239,16 @@ def _solved(setups: list[PreparedBands], wanted: list[Wanted], settings: BandSet
 
     results = solve_path(problems(), tol=settings.tol, solver=settings.solver)
     for setup, result in zip(setups, results, strict=True):
-        yield _certified(setup.solution(current[0], result), settings.tol)
+        yield _certified(setup.solution(current[0], result), settings.tol, depth)
 
 
-def _certified(solution: BandSolution, tol: float) -> BandSolution:
+def _certified(solution: BandSolution, tol: float, depth: int) -> BandSolution:
     """Pass a solution on, with a warning if it misses the tolerance."""
     if solution.status != Status.CONVERGED:
         warnings.warn(
             f"the certified relative gap is {solution.gap:.2g}, above tol={tol:.2g} ({solution.status.value} "
             f"after {solution.iterations} iterations)",
             NotCertifiedWarning,
-            stacklevel=3,
+            stacklevel=depth,
         )
     return solution

@@ -78,9 +78,13 @@ class OperatorPenaltyProblem(BandDual):
         (gamma_lo, gamma_up), W = self.multipliers(z), self._W(z)
         return (gamma_lo, -W), (gamma_up, W)
 
+    def evaluate(self, z: Array) -> tuple[SideState, ...]:
+        """Eigenpairs of both sides, decomposed anew, and one decomposition more for a nuclear penalty."""
+        self.decompositions += self.penalty.lam_pen1 > 0
+        return super().evaluate(z)
+
     def coupling(self, z: Array) -> tuple[float, Array]:
         """``Omega_pen*(W)`` and its gradient."""
-        self.decompositions += self.penalty.lam_pen1 > 0
         return self.penalty.conjugate(self._W(z))
 
     def coupling_gradient(self, state: DualState) -> Array:

@@ -68,7 +68,7 @@ class DualProblem(Protocol):
 
     @property
     def bounds(self) -> BoxLike:
-        """Of the variables."""
+        """Of the variables, one entry for each."""
 
     @property
     def decompositions(self) -> int:

@@ -87,7 +87,7 @@ def solve(
     if z.shape != (problem.n_variables,):
         raise ValueError(f"start has shape {z.shape}: expected ({problem.n_variables},)")
     parts = problem.parts()
-    cuts = np.cumsum([part.n_variables for part in parts])[:-1]
+    cuts = np.cumsum([len(part.bounds.lower) for part in parts])[:-1]
     clock = perf_counter()
     with ONE_THREAD:
         results = [
