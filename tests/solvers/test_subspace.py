@@ -14,6 +14,7 @@ from sosbands.problems import (
     SymmetricProblem,
     TrainingPenaltyProblem,
 )
+from sosbands.problems import side as side_module
 from sosbands.solvers import Status, solve, subspace
 
 PENALTIES = {"b": 2.0, "lam1": 0.3, "lam2": 0.5}
@@ -328,3 +329,24 @@ def test_subspaces_grow_until_they_reach_every_point(monkeypatch):
     assert grown.shape[1] > 1
     monkeypatch.setattr(subspace, "REACH", 0.5)  # nothing reaches
     assert subspace._reaching(problem, first) is None
+
+
+# ---------------------------------------------------------------- bounds without a decomposition
+
+
+@pytest.mark.parametrize("name", list(PROBLEMS))
+def test_a_bounded_certificate_is_a_bound_close_to_the_value(name, monkeypatch):
+    """From the true positive eigenvectors the bound is nearly the value; from too few it is none, or still a bound."""
+    problem = PROBLEMS[name]()
+    z = solve(problem, tol=1e-5, solver="newton").variables
+    exact = problem.certificate(z)
+    bounded = problem.bounded_certificate(z, problem.positive_vectors(z), exact.sides)
+    assert bounded.dual_value <= exact.dual_value
+    assert bounded.dual_value == pytest.approx(exact.dual_value, rel=3e-4)
+    assert bounded.primal_value == pytest.approx(exact.primal_value, rel=1e-12)
+    few = [X[:, :1] for X in problem.positive_vectors(z)]
+    assert problem.bounded_certificate(z, few, exact.sides).dual_value <= exact.dual_value
+    # a bound that forgets the rest of the space would be seen
+    monkeypatch.setattr(side_module, "cholesky", lambda G, **_: G)
+    if any(X.shape[1] > 1 for X in problem.positive_vectors(z)):
+        assert problem.bounded_certificate(z, few, exact.sides).dual_value > exact.dual_value

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands.problems.certificate import Bases, Certificate, Sides, certify
+from sosbands.problems.certificate import Bases, Certificate, Sides, certify, measured
 from sosbands.problems.side import Box, SideState, SideTerm
 
 T = TypeVar("T")
@@ -98,7 +98,11 @@ class BandDual(ABC):
     def evaluate(self, z: Array) -> tuple[SideState, ...]:
         """Eigenpairs of each side, decomposed anew."""
         self.decompositions += len(self.sides)
-        return tuple(side.evaluate(c, W) for side, (c, W) in zip(self.sides, self.arguments(z), strict=True))
+        return tuple(side.evaluate(c, W) for side, (c, W) in zip(self.sides, self.matrix_arguments(z), strict=True))
+
+    def matrix_arguments(self, z: Array) -> tuple[Argument, ...]:
+        """The same as `arguments`, for use as whole matrices: what both sides share may be computed once."""
+        return self.arguments(z)
 
     def value_and_grad(self, z: Array) -> tuple[float, Array]:
         """Dual value and gradient."""
@@ -106,6 +110,18 @@ class BandDual(ABC):
         grads = [target - side.f for target, side in zip(self.targets, state.sides, strict=True)]
         value = self._linear(z) - state.coupling - sum(side.value for side in state.sides)
         return self.weight * value, self.weight * np.concatenate([*grads, self.coupling_gradient(state)])
+
+    def bounded_certificate(self, z: Array, vectors: list[Array], sides: Sides) -> Certificate:
+        """Certificate of z and a known primal point, without decomposing a (p, p) matrix.
+
+        Its dual value is a bound from the approximate eigenvectors `vectors`, a little below the value at z; minus
+        infinity if they are not good enough for one.
+        """
+        z = self.bounds.clip(z)
+        terms = zip(self.sides, self.matrix_arguments(z), self.per_side(vectors), strict=True)
+        omega = sum(side.upper_bound(c, W, X) for side, (c, W), X in terms)
+        value = self.weight * (self._linear(z) - self.coupling(z)[0] - omega)
+        return measured(self.targets, sides, value, self.objective(sides))
 
     def _separate(self, sides: Sides) -> float:
         """What the sides pay, each for itself."""

@@ -65,9 +65,14 @@ def certify(
             value = objective(candidate)
             if value < best_value:
                 best, best_value = candidate, value
+    return measured(targets, best, dual_value, best_value)
+
+
+def measured(targets: Sequence[Array], sides: Sides, dual_value: float, primal_value: float) -> Certificate:
+    """The certificate of these values and of the operators that attain the second."""
     rms = float(np.sqrt(np.mean(np.concatenate(targets) ** 2))) or 1.0
-    violation = max(float(np.max(r - side.f, initial=0.0)) for r, side in zip(targets, best, strict=True)) / rms
-    return Certificate(dual_value, best_value, relative_gap(best_value, dual_value), violation, best)
+    violation = max(float(np.max(r - side.f, initial=0.0)) for r, side in zip(targets, sides, strict=True)) / rms
+    return Certificate(dual_value, primal_value, relative_gap(primal_value, dual_value), violation, sides)
 
 
 def add_certificates(certificates: Sequence[Certificate]) -> Certificate:

@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, cholesky
 
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.conjugates import PositivePart, TraceFrobenius
 from sosbands.problems.operators import PrimalSide
 
 MANY_AT_CEILING = 64  # columns from which their sum is worth remembering
+RITZ_SLACK, REST_SLACK = 1e-5, 1e-5  # of the largest eigenvalue: what a bound may add to the known ones and the rest
 MOST_UPDATES = 100  # of a sum before it is made anew, so that rounding does not add up
 
 
@@ -248,14 +249,41 @@ class SideTerm:
 
     def evaluate(self, c: Array, W: Array | None = None) -> SideState:
         """State at ``M = V Diag(c - b/n) V' + W``; one eigendecomposition."""
+        part = self.regulariser.decompose(self._matrix(c, W))
+        B = part.factor
+        return SideState(self.space.V, part, B, np.square(B.T @ self.space.V).sum(axis=0))
+
+    def _matrix(self, c: Array, W: Array | None) -> Array:
+        """``V Diag(c - b/n) V' + W``."""
         M = self.space.weighted_gram(c, self.ceiling)
         if self.cost.b:
             M -= (self.cost.b / self.space.n) * self.space.gram
         if W is not None:
             M += W
-        part = self.regulariser.decompose(M)
-        B = part.factor
-        return SideState(self.space.V, part, B, np.square(B.T @ self.space.V).sum(axis=0))
+        return M
+
+    def upper_bound(self, c: Array, W: Array | None, X: Array) -> float:
+        """Upper bound of ``Omega*`` at ``(c, W)`` from approximate positive eigenvectors X; inf if none can be shown.
+
+        With Ritz pairs ``S, theta`` of X and small s, e: if ``G = S Diag(theta + s) S' + (lam1 + e)(I - S S') - M`` is
+        positive semidefinite, which a Cholesky factor shows, the eigenvalues of M are at most those of the other two,
+        and Omega* does not decrease in them.
+        """
+        M, lam1, lam2 = self._matrix(c, W), self.cost.lam1, self.cost.lam2
+        S = np.linalg.qr(X)[0]
+        theta, U = np.linalg.eigh(S.T @ (M @ S))
+        S, theta = S @ U[:, theta > lam1], theta[theta > lam1]
+        largest = float(theta[-1] - lam1) if len(theta) else lam1
+        raised, extra = theta + RITZ_SLACK * largest, REST_SLACK * largest
+        G = (S * (raised - lam1 - extra)) @ S.T - M
+        # rounding of the factorisation is far below what is taken off here
+        G[np.diag_indices_from(G)] += lam1 + extra - 1e-3 * extra
+        try:
+            cholesky(G, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return np.inf
+        rest = (self.space.p - len(theta)) * extra**2
+        return float((np.square(raised - lam1).sum() + rest) / (4 * lam2))
 
     def refine(self, c: Array, W: Array | None, X: Array) -> tuple[Array, float]:
         """Approximate positive eigenvectors at ``(c, W)`` from the span of X and M X.

@@ -11,7 +11,7 @@ from sosbands.problems.base import Argument, BandDual, DualState
 from sosbands.problems.certificate import Sides
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.preconditioner import newton_preconditioner, square_features
-from sosbands.problems.side import SideState, SideTerm
+from sosbands.problems.side import SideTerm
 
 MIN_ROWS = 200  # with fewer alpha_0 plain conjugate gradients are quick
 
@@ -57,16 +57,14 @@ class TrainingPenaltyProblem(BandDual):
         (gamma_lo, gamma_up), alpha_0 = self.multipliers(z), self._alpha_0(z)
         return (gamma_lo + alpha_0, None), (gamma_up - alpha_0, None)
 
-    def evaluate(self, z: Array) -> tuple[SideState, ...]:
-        """Eigenpairs of both sides, decomposed anew."""
+    def matrix_arguments(self, z: Array) -> tuple[Argument, ...]:
+        """The multipliers are sparse, alpha_0 is not: its n p^2 operations serve both sides if they share features."""
         lower, upper = self.sides
         if lower is not upper:
-            return super().evaluate(z)
-        # the multipliers are sparse, alpha_0 is not: its n p^2 operations serve both sides
-        self.decompositions += 2
+            return self.arguments(z)
         gamma_lo, gamma_up = self.multipliers(z)
         G = lower.space.weighted_gram(self._alpha_0(z))
-        return lower.evaluate(gamma_lo, G), upper.evaluate(gamma_up, -G)
+        return (gamma_lo, G), (gamma_up, -G)
 
     def coupling(self, z: Array) -> tuple[float, Array]:
         """``||alpha_0||^2 / (4 lam_pen)`` and its gradient."""

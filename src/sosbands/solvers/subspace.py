@@ -21,6 +21,7 @@ from sosbands.solvers.protocol import Bases, CertificateLike, SolverResult, Stat
 
 START = 60  # dimension of the first subspace, the leading pivots of the features
 ROUNDS = 25
+BOUNDED = 300  # features from which a bound by a Cholesky factor is worth trying before all eigenvalues
 # With short lengthscales most points are far from all pivots: their features nearly vanish in the first subspace, where
 # only operators out of all proportion would cover them, and its dual problem has no solution in practice.
 REACH = 1e3  # how much larger operators may have to be than those for the point that asks for most
@@ -51,6 +52,9 @@ class RestrictableProblem(SecondOrderProblem, Protocol):
 
     def certificate(self, z: Array, also: Any = None) -> CertificateLike:
         """Certificate of any z; `also` is a known feasible point."""
+
+    def bounded_certificate(self, z: Array, vectors: list[Array], sides: Any) -> CertificateLike:
+        """Certificate of z and a known primal point that decomposes no large matrix; its dual value may be -inf."""
 
     def restricted(self, bases: Bases) -> RestrictableProblem:
         """The same problem with operators ``Q A Q'``."""
@@ -99,7 +103,10 @@ def solve_subspace(
         gap = (primal - estimate) / primal if np.isfinite(primal) and primal > 0 else 1.0
         if gap <= 0.9 * tol:
             # the estimate never lies below the dual value, so a certificate can only succeed from here
-            certificate = problem.certificate(z, problem.lift_sides(inner.certificate.sides, bases))
+            sides = problem.lift_sides(inner.certificate.sides, bases)
+            if max(problem.dimensions) >= BOUNDED and monitor.record(problem.bounded_certificate(z, vectors, sides), z):
+                return _counted(monitor.result(Status.CONVERGED), iterations, made, bases)
+            certificate = problem.certificate(z, sides)
             if monitor.record(certificate, z):
                 return _counted(monitor.result(Status.CONVERGED), iterations, made, bases)
             vectors, gap = problem.positive_vectors(z), certificate.gap
