@@ -21,6 +21,7 @@ from sosbands.problems.side import FeatureSpace, SideState
 MANY_ROWS = 3200  # above this plain conjugate gradients take too many iterations with any kernel
 RANK, MANY_RANK = 150, 250  # features at most, up to so many rows and above
 ROUGH = 0.02  # with more of the trace left out the preconditioner saves fewer iterations than it costs
+HOPELESS = 0.2  # left out by a third of the features: all of them leave out too much
 TRACE_LEFT = 1e-6
 
 
@@ -51,18 +52,25 @@ def square_features(space: FeatureSpace) -> SquareFeatures:
 
 
 def _learn(V: Array) -> SquareFeatures:
-    """Pivoted Cholesky of the squared kernel, stopped where more features cost more than they save."""
+    """Pivoted Cholesky of the squared kernel; a third of the features show whether all of them would be enough."""
+    diag = np.square(np.einsum("ij,ij->j", V, V))
+    most = RANK if len(diag) <= MANY_ROWS else MANY_RANK
+    first = _factorised(V, diag, most // 3)
+    if first.left_out <= TRACE_LEFT or (first.left_out > HOPELESS and len(diag) <= MANY_ROWS):
+        return first
+    return _factorised(V, diag, most)
 
+
+def _factorised(V: Array, diag: Array, max_rank: int) -> SquareFeatures:
     def entries(rows: IntArray, columns: IntArray | None) -> Array:
         return np.square(V[:, rows].T @ (V if columns is None else V[:, columns]))
 
-    diag = np.square(np.einsum("ij,ij->j", V, V))
     R, pivots = greedy_pivoted_cholesky(
         entries,
         diag,
         floor=len(diag) * float(np.finfo(float).eps * diag.max()),
         trace_left=TRACE_LEFT * float(diag.sum()),
-        max_rank=RANK if len(diag) <= MANY_ROWS else MANY_RANK,
+        max_rank=max_rank,
         block=32,
     )
     left_out = 1.0 - float(np.square(R).sum() / diag.sum())
