@@ -1,5 +1,7 @@
 """learn_bands: limits of the symmetry penalty, invariances, bounds of the asymmetry, and bad input."""
 
+import inspect
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,6 +11,7 @@ from sklearn.gaussian_process.kernels import Matern
 from contracts import manufacture, matern52
 from sosbands import learn_band_path, learn_bands
 from sosbands.bands import learn_band_grid
+from sosbands.bands.penalties import read_settings
 from sosbands.exceptions import (
     InfeasibleProblemError,
     LowRankWarning,
@@ -698,3 +701,9 @@ def test_unknown_settings_name_the_function():
     for function, more in ((learn_band_path, ([1.0],)), (learn_band_grid, (["median"], [1.0]))):
         with pytest.raises(TypeError, match=rf"{function.__name__}\(\) got an unexpected keyword argument 'foo'"):
             function(np.zeros((3, 1)), np.ones(3), *more, foo=1)
+
+
+def test_paths_have_the_defaults_of_learn_bands():
+    public = inspect.signature(learn_bands).parameters
+    read = inspect.signature(read_settings).parameters
+    assert {name: public[name].default for name in read} == {name: each.default for name, each in read.items()}

@@ -38,7 +38,7 @@ def check_parameters(model: Any) -> None:
     check("outlier_fraction", fraction, is_number(fraction) and 0 <= fraction < 1, "a number in [0, 1)")
     check_running(model)
     check_calibration_size(model.calibration_size)
-    check_penalties(model)
+    check_penalties(model, model.learning_coverage)
     check_rank(model.rank)
     check_preprocessor(model.preprocessor)
     check_estimator(model.estimator)
@@ -80,14 +80,12 @@ def lengthscale_in_use(lower: Any, upper: Any) -> Any:
     return below if lower == upper else {"lower": below, "upper": above}
 
 
-def check_penalties(model: Any) -> None:
-    """The penalties of the problem."""
+def check_penalties(model: Any, coverage: Any = 1.0) -> None:
+    """The penalties of the problem, and its learning coverage where it has one."""
     symmetry = model.symmetry_penalty
     fine = not isinstance(symmetry, str) or symmetry == "auto"
     check("symmetry_penalty", symmetry, fine, "'auto', a number >= 0, inf, or a pair for the operator kind")
-    read_cost(
-        model.width_penalty, model.trace_penalty, model.frobenius_penalty, getattr(model, "learning_coverage", 1.0)
-    )
+    read_cost(model.width_penalty, model.trace_penalty, model.frobenius_penalty, coverage)
     read_symmetry(1.0 if isinstance(symmetry, str) else symmetry, model.symmetry_kind)
 
 
