@@ -1,7 +1,7 @@
 """From points and residuals to two certified non-negative functions."""
 
 from sosbands.bands.initial import penalty_scale
-from sosbands.bands.learn import learn_band_grid, learn_band_path, learn_bands
+from sosbands.bands.learn import learn_band_grid, learn_band_path, learn_band_sequence, learn_bands
 from sosbands.bands.penalties import PenaltyScale
 from sosbands.bands.solution import BandSolution
 from sosbands.bands.sos import SoSFunction
@@ -12,6 +12,7 @@ __all__ = [
     "SoSFunction",
     "learn_band_grid",
     "learn_band_path",
+    "learn_band_sequence",
     "learn_bands",
     "penalty_scale",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ def learn_bands(
     constant: bool = False,
     solver: str = "auto",
     tol: float = 1e-4,
-    normalize: bool | PenaltyScale = False,
+    normalize: bool | str | PenaltyScale = False,
     X_kernel: Any = None,
 ) -> BandSolution:
     """Learn the lower and the upper band function around a point model from its residuals.
@@ -76,10 +76,11 @@ def learn_bands(
         "auto" is "newton" for few features and "subspace" for many.
     tol : float
         Relative duality gap at which a solve counts as converged.
-    normalize : bool or PenaltyScale
-        Take the penalties relative to an initial symmetric model and the residuals relative to their root mean
-        square, so that the bands are equivariant in the residuals; a PenaltyScale reuses one made before. False
-        solves the problem literally, in the units given.
+    normalize : bool, "residuals" or PenaltyScale
+        True takes the penalties relative to an initial symmetric model and the residuals relative to their root mean
+        square, "residuals" the residuals relative to their mean size and the penalties as they are; the bands are then
+        equivariant in the residuals. A PenaltyScale reuses one made before. False solves the problem literally, in the
+        units given.
     X_kernel : array-like, optional
         What the kernel sees instead of `X` (which may then be None): transformed points, or the kernel matrix.
 
@@ -134,7 +135,7 @@ def learn_band_path(
         As in :func:`learn_bands`; the second for a path of something else.
     **settings
         kernel, width_penalty, trace_penalty, frobenius_penalty, learning_coverage, symmetry_kind, rank, constant,
-        solver, tol and normalize of :func:`learn_bands`.
+        solver, tol and normalize of :func:`learn_bands`, and max_iterations, after which a solve ends as it is.
     """
     paths = {
         "symmetry_penalty": symmetry_penalties,
@@ -156,6 +157,32 @@ def learn_band_path(
         wanted = [Wanted(lengthscale, one.cost, one.symmetry(symmetry_penalty)) for one in each]
         read = each[0] if each else read_settings(**settings)
     return _sequence(X, residuals, wanted, read)
+
+
+def learn_band_sequence(
+    X: Any, residuals: Any, wanted: Sequence[Mapping[str, Any]], **settings: Any
+) -> Iterator[BandSolution]:
+    """Learn the bands for several settings, each solve started from the last.
+
+    Parameters
+    ----------
+    X, residuals
+        As in :func:`learn_bands`.
+    wanted : sequence of mappings
+        For each solution what differs: `lengthscale` and `symmetry_penalty`, by default those of
+        :func:`learn_bands`, and of the settings `width_penalty` and `learning_coverage`. Kernels are factorised
+        once where neighbours have the same lengthscale.
+    **settings
+        As in :func:`learn_band_path`.
+    """
+    _check_names("learn_band_sequence", settings)
+    each = []
+    for one in wanted:
+        rest = {name: value for name, value in one.items() if name not in ("lengthscale", "symmetry_penalty")}
+        read = read_settings(**{**settings, **rest})
+        symmetry = read.symmetry(one.get("symmetry_penalty", 1.0))
+        each.append(Wanted(one.get("lengthscale", "median"), read.cost, symmetry))
+    return _sequence(X, residuals, each, read_settings(**settings))
 
 
 def learn_band_grid(
@@ -210,11 +237,13 @@ def _sequence(
         return iter(())
     data = read_data(X, residuals, settings.kernel, settings.rank, settings.constant)
     scale = settings.normalize if isinstance(settings.normalize, PenaltyScale) else None
+    if isinstance(settings.normalize, str) and data.r.any():
+        scale = PenaltyScale.of_residuals(data.r)
     if settings.normalize is True and data.r.any():
         scale = penalty_scale(data.points, data.r, settings.kernel, settings.rank, settings.tol, settings.solver)
     setups: list[PreparedBands] = []
     for before, each in zip([None, *wanted], wanted, strict=False):
-        if before is not None and each.lengthscale is before.lengthscale:
+        if before is not None and _same(each.lengthscale, before.lengthscale):
             setups.append(setups[-1].with_cost(each.cost))
         else:
             setups.append(data.prepare(each.lengthscale, each.cost, scale))
@@ -224,6 +253,11 @@ def _sequence(
     for setup, each in zip(setups, wanted, strict=True):
         setup.problem(each.symmetry)
     return _solved(setups, wanted, settings, depth)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two lengthscales are one, without a look into arrays."""
+    return one is other or (isinstance(one, (str, float)) and isinstance(other, (str, float)) and one == other)
 
 
 def _solved(
@@ -237,7 +271,7 @@ def _solved(
             current[:] = [setup.problem(each.symmetry)]
             yield current[0]
 
-    results = solve_path(problems(), tol=settings.tol, solver=settings.solver)
+    results = solve_path(problems(), tol=settings.tol, solver=settings.solver, max_iterations=settings.max_iterations)
     for setup, result in zip(setups, results, strict=True):
         yield _certified(setup.solution(current[0], result), settings.tol, depth)
 

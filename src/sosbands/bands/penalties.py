@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from sosbands._arguments import check, is_number
+from sosbands._arguments import check, is_count, is_number
+from sosbands._types import Array
 from sosbands.problems import SideCost
 from sosbands.solvers import check_solver
 
+NORMAL_RATIO = float(np.sqrt(np.pi / 2))  # root mean square over mean size of normal noise
 KINDS = ("training", "operator")
 SMALLEST_TAU = 1e-9  # the price of a row outside, 1/tau, multiplies rounding: what is smaller counts as 0
 
@@ -111,6 +113,14 @@ class PenaltyScale:
     squared_norm: float
     n: int
 
+    @classmethod
+    def of_residuals(cls, r: Array) -> PenaltyScale:
+        """Units without an initial model: the mean size of the residuals, as a root mean square under normal noise.
+
+        The largest residuals hardly count, as in problems that may leave them outside.
+        """
+        return cls(float(NORMAL_RATIO * np.mean(np.abs(r))), 1.0, 1.0, 1.0, len(r))
+
     def cost(self, given: SideCost) -> SideCost:
         """What the normalised numbers stand for, in the user's units."""
         return replace(
@@ -140,7 +150,8 @@ class BandSettings:
     kind: str
     solver: str
     tol: float
-    normalize: bool | PenaltyScale
+    normalize: bool | str | PenaltyScale
+    max_iterations: int
 
     def symmetry(self, penalty: Any) -> SymmetryPenalty:
         """A symmetry penalty of this kind."""
@@ -159,15 +170,17 @@ def read_settings(
     constant: bool = False,
     solver: str = "auto",
     tol: float = 1e-4,
-    normalize: bool | PenaltyScale = False,
+    normalize: bool | str | PenaltyScale = False,
+    max_iterations: int = 10_000,
 ) -> BandSettings:
     """Check the settings that need no data to be checked."""
     cost = read_cost(width_penalty, trace_penalty, frobenius_penalty, learning_coverage)
     read_symmetry(0.0, symmetry_kind)
     if not 0 < read_number("tol", tol) < 1:
         raise ValueError(f"tol={tol!r}: expected a number in (0, 1)")
-    if not isinstance(normalize, (bool, PenaltyScale)):
-        raise ValueError(f"normalize={normalize!r}: expected True, False or a PenaltyScale")
+    known = isinstance(normalize, (bool, PenaltyScale)) or (isinstance(normalize, str) and normalize == "residuals")
+    check("normalize", normalize, known, "True, False, 'residuals' or a PenaltyScale")
+    check("max_iterations", max_iterations, is_count(max_iterations) and max_iterations >= 1, "an int >= 1")
     check("constant", constant, isinstance(constant, (bool, np.bool_)), "True or False")
     check_solver(solver)
-    return BandSettings(kernel, rank, bool(constant), cost, symmetry_kind, solver, tol, normalize)
+    return BandSettings(kernel, rank, bool(constant), cost, symmetry_kind, solver, tol, normalize, max_iterations)

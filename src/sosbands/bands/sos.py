@@ -14,7 +14,11 @@ from sosbands.kernels import KernelFeatures
 
 @dataclass(frozen=True, eq=False)
 class SoSFunction:
-    """The function ``f(x) = Phi(x)' A Phi(x)`` with ``A = B B' + ridge I``, non-negative by construction.
+    """The function ``f(x) = Phi(x)' A Phi(x) + beyond v(x)`` with ``A = B B' + ridge I``, non-negative by construction.
+
+    ``v(x) = 1 - ||L^-1 k_P(x)||^2 / k(x, x)`` is what the features leave of the kernel: 0 at the learning points, 1 far
+    from them. For a kernel of constant variance a multiple of it is a sum of squares too, of functions that vanish at
+    the pivots.
 
     Attributes
     ----------
@@ -24,17 +28,22 @@ class SoSFunction:
         Factor of the operator.
     ridge : float
         Multiple of the identity, 0 for almost every solution.
+    beyond : float
+        What is added far from the learning points.
     """
 
     features: KernelFeatures
     B: Array
     ridge: float = 0.0
+    beyond: float = 0.0
 
     def __post_init__(self) -> None:
         if np.ndim(self.B) != 2 or len(self.B) != self.features.rank:
             raise ValueError(f"B has shape {np.shape(self.B)}: expected {self.features.rank} rows, one per feature")
-        if not (np.isfinite(self.ridge) and self.ridge >= 0):
-            raise ValueError(f"ridge={self.ridge!r}: expected a finite number >= 0")
+        for name in ("ridge", "beyond"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0):
+                raise ValueError(f"{name}={value!r}: expected a finite number >= 0")
 
     @property
     def rank(self) -> int:
@@ -46,11 +55,21 @@ class SoSFunction:
         """The matrix A, shape (p, p)."""
         return self.B @ self.B.T + self.ridge * np.eye(len(self.B))
 
+    @property
+    def off_data(self) -> float:
+        """What the function tends to far from the learning points: what the constant contributes, and `beyond`."""
+        constant = self.features.constant
+        squares = constant**2 * (float(np.square(self.B[0]).sum()) + self.ridge) if constant else 0.0
+        return squares + self.beyond
+
     def __call__(self, X: Any) -> Array:
         """Values at the rows of `X`, computed in blocks: memory does not grow with rows times features."""
+        if self.beyond:
+            return evaluate_pair(self, self, X)[0]
         return np.concatenate([np.zeros(0), *(self._values(Phi) for Phi in self.features.blocks(X))])
 
     def _values(self, Phi: Array) -> Array:
+        """Without what is added far from the learning points."""
         values: Array = np.square(self.B.T @ Phi).sum(axis=0)
         return values + self.ridge * np.square(Phi).sum(axis=0) if self.ridge else values
 
@@ -82,7 +101,9 @@ def evaluate_pair(lower: SoSFunction, upper: SoSFunction, X: Any) -> tuple[Array
         kept.append(np.minimum(lower.features.kept(Phi_lo), upper.features.kept(Phi_up)))
     variance = lower.features.variance(X)
     share = np.divide(np.concatenate(kept), variance, out=np.zeros(len(variance)), where=variance > 0)
-    return np.concatenate(below), np.concatenate(above), np.minimum(share, 1.0)
+    support = np.minimum(share, 1.0)
+    left = 1.0 - support
+    return np.concatenate(below) + lower.beyond * left, np.concatenate(above) + upper.beyond * left, support
 
 
 def _aligned(lower: SoSFunction, upper: SoSFunction, X: Any) -> Iterator[tuple[Array, Array]]:

@@ -162,7 +162,7 @@ class LocallyWeightedCP(SplitCP):
         check("scale_estimator", scale, fine, "None or a regressor with fit and predict")
 
     def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
-        sizes = np.abs(self._fit_point_model(rows.for_model, y, rng))
+        sizes = np.abs(self._fit_point_model(rows.for_model, y, rng).residual)
         self.smallest_scale_ = self.min_scale * float(sizes.mean()) or 1.0
         self.scale_estimator_ = self._scale_model(rows, rng).fit(rows.for_model, sizes)
         self._say(f"scale {type(self.scale_estimator_).__name__} fitted to {self.residual_rule_} residuals")

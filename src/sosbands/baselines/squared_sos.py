@@ -159,7 +159,7 @@ class SquaredSoS(Baseline):
         check_kernel(self.kernel, self.lengthscale, points.shape[1])
         X = points if self.model_sees_points_ else rows.for_model
         seed = int(rng.randint(2**31 - 1))  # the same folds for the residuals and for the lengthscale
-        r = self._fit_point_model(X, y, seed)
+        r = self._fit_point_model(X, y, seed).residual
         self.unit_ = (float(np.sqrt(np.mean(np.square(r)))) or 1.0) if self.normalize else 1.0
         self._learn_function(points, r / self.unit_, row_folds(len(y), self.cv, seed), rng)
 

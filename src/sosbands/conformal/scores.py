@@ -39,16 +39,22 @@ class Score(Protocol):
         """The score for functions with these means over the learning rows, all that it may know of any rows."""
         ...
 
-    def band(self, center: Array, below: Array, above: Array, support: Array | None = None) -> Band:
-        """The band around `center` of functions that are `below` and `above` there, each of shape (n,)."""
+    def band(
+        self, center: Array, below: Array, above: Array, support: Array | None = None, unit: Array | float = 1.0
+    ) -> Band:
+        """The band around `center` of functions that are `below` and `above` there, each of shape (n,).
+
+        `unit` is the base scale in which the functions are told, in units of the target.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class AddedScore:
-    """Distance outside ``[m - f_lo, m + f_up]``: calibration adds one number to the reach, everywhere.
+    """Distance outside ``[m - s f_lo, m + s f_up]``: calibration adds one number to both functions, everywhere.
 
-    ``max(m - f_lo - y, y - m - f_up)``, and so the interval ``[m - f_lo - q, m + f_up + q]``.
+    ``max((m - y)/s - f_lo, (y - m)/s - f_up)``, and so the interval ``[m - s (f_lo + q), m + s (f_up + q)]``; without
+    a base scale s is 1.
     """
 
     name: str = "added"
@@ -59,9 +65,11 @@ class AddedScore:
         """The same score, which needs no unit."""
         return self
 
-    def band(self, center: Array, below: Array, above: Array, support: Array | None = None) -> Band:
-        """Ends at the reach of both functions, units 1."""
-        return Band(np.subtract(center, below), np.add(center, above), support=support)
+    def band(
+        self, center: Array, below: Array, above: Array, support: Array | None = None, unit: Array | float = 1.0
+    ) -> Band:
+        """Ends at the reach of both functions, the base scale as unit."""
+        return Band(np.subtract(center, unit * below), np.add(center, unit * above), unit, support=support)
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,8 @@ class ScaledScore:
     """Distance from the prediction in multiples of the functions: calibration multiplies the reach, everywhere.
 
     ``max(m - y, 0)/f_lo`` below and ``max(y - m, 0)/f_up`` above, the larger of which is
-    ``max((m - y)/f_lo, (y - m)/f_up)``, and so the interval ``[m - q f_lo, m + q f_up]``. In place of f stands
+    ``max((m - y)/f_lo, (y - m)/f_up)``, and so the interval ``[m - q f_lo, m + q f_up]``; with a base scale s that of
+    ``s f``. In place of f stands
     ``max(f, floor)``; `fitted` sets the floors.
 
     Attributes
@@ -101,9 +110,11 @@ class ScaledScore:
             return replace(self, floors=(1.0, 1.0), outwards=AddedScore.outwards, inwards=AddedScore.inwards)
         return replace(self, floors=(below or above, above or below))
 
-    def band(self, center: Array, below: Array, above: Array, support: Array | None = None) -> Band:
+    def band(
+        self, center: Array, below: Array, above: Array, support: Array | None = None, unit: Array | float = 1.0
+    ) -> Band:
         """Both ends at the prediction, the functions as units."""
-        lower_unit, upper_unit = np.maximum(below, self.floors[0]), np.maximum(above, self.floors[1])
+        lower_unit, upper_unit = unit * np.maximum(below, self.floors[0]), unit * np.maximum(above, self.floors[1])
         return Band(center, center, lower_unit, upper_unit, support, least_score=0.0)
 
 

@@ -8,16 +8,25 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.pipeline import Pipeline
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
 
 from sosbands._types import AnyArray, Array
+from sosbands.point_models.blend import ModelBlend
 from sosbands.point_models.gaussian_process import GaussianProcess
 
-MAX_GAUSSIAN_PROCESS_ROWS = 2000
+MIN_BLEND_ROWS = 40  # fewer say nothing about which model predicts best
+MIN_BOOSTING_ROWS = 200
+MAX_GAUSSIAN_PROCESS_ROWS = 2000  # its cost grows with their cube
+MAX_TREE_ROWS = 20_000  # trees of single rows: cost and size grow with them
+N_TREES, MIN_LEAF = 100, 2
+RIDGE_ALPHAS = tuple(10.0**k for k in range(-3, 5))
 
 
-def default_regressor(n_rows: int, random_state: Any = None) -> GaussianProcess | HistGradientBoostingRegressor:
+def default_regressor(n_rows: int, random_state: Any = None, n_jobs: int | None = None) -> GaussianProcess | ModelBlend:
     """Unfitted point model for so many learning rows.
 
     Parameters
@@ -25,19 +34,33 @@ def default_regressor(n_rows: int, random_state: Any = None) -> GaussianProcess 
     n_rows : int
         Number of learning rows.
     random_state : int, RandomState or None
-        Used by gradient boosting only; the Gaussian process has no randomness.
+        Of the folds, the trees and the boosting.
+    n_jobs : int, optional
+        Processes over members and folds.
 
     Returns
     -------
-    GaussianProcess or HistGradientBoostingRegressor
-        Anisotropic Matern-5/2 Gaussian process with noise up to 2000 rows (its cost grows with their cube), gradient
-        boosting above.
+    GaussianProcess or ModelBlend
+        A blend, weighed by out-of-fold errors, of an anisotropic Matern-5/2 Gaussian process with noise (up to 2000
+        rows), extra trees (up to 20 000), gradient boosting (from 200 rows, below a random forest) and ridge
+        regression; the process alone below 40 rows.
     """
     if n_rows < 1:
         raise ValueError(f"n_rows={n_rows!r}: expected an integer >= 1")
-    if n_rows <= MAX_GAUSSIAN_PROCESS_ROWS:
+    if n_rows < MIN_BLEND_ROWS:
         return GaussianProcess()
-    return HistGradientBoostingRegressor(random_state=random_state)
+    seed = check_random_state(random_state).randint(2**31) if random_state is not None else None
+    members: list[Any] = [make_pipeline(StandardScaler(), RidgeCV(alphas=RIDGE_ALPHAS))]
+    if n_rows <= MAX_GAUSSIAN_PROCESS_ROWS:
+        members.append(GaussianProcess())
+    if n_rows <= MAX_TREE_ROWS:
+        members.append(ExtraTreesRegressor(N_TREES, min_samples_leaf=MIN_LEAF, random_state=seed))
+    if n_rows < MIN_BOOSTING_ROWS:
+        forest = RandomForestRegressor(N_TREES, min_samples_leaf=MIN_LEAF, max_features=1 / 3, random_state=seed)
+        members.append(forest)
+    else:
+        members.append(HistGradientBoostingRegressor(random_state=seed))
+    return ModelBlend(members, random_state=seed, n_jobs=n_jobs)
 
 
 class CallableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -72,13 +95,22 @@ class CallableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
 
-def point_model(estimator: Any, n: int, random_state: Any) -> Any:
+def point_model(estimator: Any, n: int, random_state: Any, n_jobs: int | None = None) -> Any:
     """An unfitted copy of the user's model, of the default one, or a wrapper of the user's function."""
     if estimator is None:
-        return default_regressor(n, random_state)
+        return default_regressor(n, random_state, n_jobs)
     return clone(estimator if hasattr(estimator, "fit") else CallableRegressor(estimator))
 
 
 def model_name(model: Any) -> str:
     """Name of the class of a point model; of a pipeline that of its last step, which predicts."""
     return type(model[-1] if isinstance(model, Pipeline) else model).__name__
+
+
+def model_words(model: Any) -> str:
+    """The fitted point model in words: its name, or the members of a blend with their weights."""
+    if not isinstance(model, ModelBlend):
+        return model_name(model)
+    order = np.argsort(-model.weights_)
+    parts = [f"{model.weights_[k]:.2f} {model_name(model.members_[k])}" for k in order if model.weights_[k] >= 0.005]
+    return "blend of " + " + ".join(parts)

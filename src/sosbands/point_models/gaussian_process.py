@@ -27,6 +27,7 @@ LENGTHSCALE_BOUNDS = (1e-2, 1e3)
 START_LENGTHSCALES = (0.1, 0.3, 1.0, 3.0)  # times sqrt(d)
 START_NOISES = (1e-3, 0.1, 0.5)
 START_ROWS = 500  # at most so many rows, evenly spaced, rank the starts
+LIKELIHOOD_TOL = 1e-7  # relative; what is left of the likelihood then is far below what the data say of it
 BLOCK_ENTRIES = 4_000_000  # of the kernel matrix between new and learning rows
 
 
@@ -45,29 +46,32 @@ def log_marginal_likelihood(theta: Array, Z: Array, z: Array) -> tuple[float, Ar
     n = len(z)
     variance, noise = np.exp(theta[:2])
     U = Z / np.exp(theta[2:])
-    t = np.sqrt(5.0) * squareform(pdist(U))
+    t = np.sqrt(5.0) * pdist(U)  # each pair once
     decay = np.exp(-t)
-    K = variance * (1.0 + t + t**2 / 3.0) * decay
-    L = cholesky(K + noise * np.eye(n), lower=True, check_finite=False)
+    K = squareform(variance * (1.0 + t + t**2 / 3.0) * decay)
+    S = squareform((5.0 / 3.0) * variance * (1.0 + t) * decay)  # dK_ij/d log ell_k = S_ij (u_ik - u_jk)^2
+    K[np.diag_indices(n)] = variance
+    C = K + noise * np.eye(n)
+    L = cholesky(C, lower=True, overwrite_a=True, check_finite=False)
     a = cho_solve((L, True), z, check_finite=False)
     value = -0.5 * float(z @ a) - float(np.log(np.diag(L)).sum()) - 0.5 * n * np.log(2 * np.pi)
-    # d value/d C = G/2 with G = a a' - C^-1
-    G = np.outer(a, a) - _inverse_from_cholesky(L)
+    # d value/d C = (a a' - C^-1)/2; of the inverse the half below the diagonal is enough, as K and S are symmetric
+    half = _half_of_inverse(L)
     gradient = np.empty_like(theta)
-    gradient[0] = 0.5 * np.vdot(G, K)
-    gradient[1] = 0.5 * noise * np.trace(G)
-    # dK_ij/d log ell_k = S_ij (u_ik - u_jk)^2 with S = (5/3) variance (1 + t) exp(-t)
-    G *= (5.0 / 3.0) * variance * (1.0 + t) * decay
-    gradient[2:] = G.sum(axis=1) @ U**2 - np.einsum("ik,ik->k", U, G @ U)
+    gradient[0] = 0.5 * float(a @ K @ a) - float(np.vdot(half, K)) + 0.5 * variance * float(np.trace(half))
+    gradient[1] = 0.5 * noise * (float(a @ a) - float(np.trace(half)))
+    half *= S
+    aU = a[:, None] * U
+    gradient[2:] = (a * (S @ a)) @ U**2 - np.einsum("ik,ik->k", aU, S @ aU)
+    gradient[2:] -= (half.sum(axis=0) + half.sum(axis=1)) @ U**2 - 2 * np.einsum("ik,ik->k", U, half @ U)
     return value, gradient
 
 
-def _inverse_from_cholesky(L: Array) -> Array:
+def _half_of_inverse(L: Array) -> Array:
+    """The inverse of ``L L'`` on and below the diagonal, zeros above."""
     (potri,) = get_lapack_funcs(("potri",), (L,))
-    half, _ = potri(L, lower=True)
-    inverse: Array = np.tril(half)
-    inverse += np.tril(half, -1).T
-    return inverse
+    half: Array = potri(L, lower=True)[0]
+    return half
 
 
 class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -82,9 +86,13 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         From how many points of the grid the likelihood is maximised.
     max_iter : int
         Iterations of L-BFGS-B from each start.
+    start : ndarray of shape (2 + n_features,), optional
+        Where L-BFGS-B starts, instead of the grid: `theta_` of a process of similar rows.
 
     Attributes
     ----------
+    theta_ : ndarray of shape (2 + n_features,)
+        Logarithms of variance, noise variance and lengthscales in standardised units.
     lengthscale_ : ndarray of shape (n_features,)
         In the units of X.
     variance_, noise_variance_ : float
@@ -97,9 +105,10 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Whether L-BFGS-B met its tolerance from the best start.
     """
 
-    def __init__(self, n_starts: int = 1, max_iter: int = 200) -> None:
+    def __init__(self, n_starts: int = 1, max_iter: int = 200, start: Array | None = None) -> None:
         self.n_starts = n_starts
         self.max_iter = max_iter
+        self.start = start
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn the kernel's parameters and the process.
@@ -119,7 +128,7 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y_mean, y_scale = _location_and_scale(np.asarray(targets, dtype=float))
         self.y_mean_, self.y_scale_ = float(y_mean), float(y_scale)
         Z, z = (rows - X_mean) / X_scale, (targets - self.y_mean_) / self.y_scale_
-        theta = self._maximise(Z, z)
+        theta = self.theta_ = self._maximise(Z, z)
         variance, noise = np.exp(theta[:2])
         self.lengthscale_ = np.exp(theta[2:]) * X_scale
         self.variance_, self.noise_variance_ = float(variance) * self.y_scale_**2, float(noise) * self.y_scale_**2
@@ -184,7 +193,7 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _precisions(self) -> Array:
         """``[C^-1]_ii`` of the learning rows, in standardised units."""
-        return np.diag(_inverse_from_cholesky(self.cholesky_))
+        return np.diag(_half_of_inverse(self.cholesky_))
 
     def _predict_block(self, U: Array, return_std: bool) -> tuple[Array, Array]:
         variance, noise = self.variance_ / self.y_scale_**2, self.noise_variance_ / self.y_scale_**2
@@ -201,9 +210,14 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return -value, -gradient
 
         bounds = np.log([VARIANCE_BOUNDS, NOISE_BOUNDS, *[LENGTHSCALE_BOUNDS] * Z.shape[1]])
-        some = slice(None, None, -(-len(z) // START_ROWS))
-        ranked = sorted(_starts(Z.shape[1]), key=lambda theta: -log_marginal_likelihood(theta, Z[some], z[some])[0])
-        options = {"maxiter": self.max_iter}
+        if self.start is None:
+            some = slice(None, None, -(-len(z) // START_ROWS))
+            ranked = sorted(_starts(Z.shape[1]), key=lambda theta: -log_marginal_likelihood(theta, Z[some], z[some])[0])
+        else:
+            fine = np.shape(self.start) == (2 + Z.shape[1],)
+            check("start", self.start, fine, f"{2 + Z.shape[1]} numbers, as theta_ of a process of such rows")
+            ranked = [np.asarray(self.start, dtype=float)]
+        options = {"maxiter": self.max_iter, "ftol": LIKELIHOOD_TOL}
         results = [
             minimize(cost, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
             for theta in ranked[: self.n_starts]

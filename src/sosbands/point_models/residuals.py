@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -22,9 +21,11 @@ from sklearn.utils.validation import _num_samples
 
 from sosbands._types import Array
 from sosbands.exceptions import LeaveOneOutError
+from sosbands.point_models.blend import ModelBlend
 from sosbands.point_models.defaults import MAX_GAUSSIAN_PROCESS_ROWS, CallableRegressor
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.smoothing_spline import SmoothingSplineRegressor
+from sosbands.point_models.spread import knows_spread, predict_with_spread
 
 BLOCK_ROWS = 4096  # rows predicted at a time: a Gaussian process builds a kernel matrix of them
 
@@ -90,9 +91,11 @@ def learn_residuals(
     rule = chosen_rule(residuals, model)
     model = model.fit(X, y)
     folds = row_folds(len(y), cv, random_state)
-    with_std = with_std and (rule == "leave-one-out" or knows_std(model))
+    with_std = with_std and (rule == "leave-one-out" or knows_spread(model))
     if folds is None or rule == "in-sample":
         rule, (prediction, std) = "in-sample", _in_sample(model, X, with_std)
+    elif isinstance(model, ModelBlend) and rule == "out-of-fold":  # which its weights needed too
+        prediction, std = model.out_of_fold_prediction_, model.out_of_fold_std_ if with_std else None
     elif rule == "leave-one-out":
         process = leave_one_out_process(model)
         residual = process.leave_one_out_residuals()
@@ -118,15 +121,6 @@ def one_per_row(predictions: Any, n: int) -> Array:
     if values.shape not in ((n,), (n, 1)):
         raise ValueError(f"estimator: its predictions have shape {values.shape}, expected ({n},), one per row of X")
     return values.reshape(n)
-
-
-def knows_std(model: Any) -> bool:
-    """Whether `predict` of a model (of the last step of a pipeline) takes `return_std`."""
-    if isinstance(model, Pipeline):
-        return knows_std(model.steps[-1][1])
-    if isinstance(model, FrozenEstimator):
-        return knows_std(model.estimator)
-    return "return_std" in signature(model.predict).parameters
 
 
 def _in_sample(model: Any, X: Any, with_std: bool) -> tuple[Array, Array | None]:
@@ -164,7 +158,7 @@ class _WithStd(BaseEstimator):  # type: ignore[misc]
 
 def _both(model: Any, X: Any) -> Array:
     """Prediction and standard deviation of each row, shape (n, 2)."""
-    return np.column_stack([one_per_row(part, _num_samples(X)) for part in model.predict(X, return_std=True)])
+    return np.column_stack([one_per_row(part, _num_samples(X)) for part in predict_with_spread(model, X)])
 
 
 def residual_rule(estimator: Any) -> Literal["in-sample", "leave-one-out", "out-of-fold"]:

@@ -1,51 +1,227 @@
-"""BandProblem: what bands are learnt from, between the point model's residuals and the tuning."""
+"""From learning rows to the problem of the bands: what the settings leave open is chosen here, and the rest stated."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sosbands._types import Array, IntArray
-from sosbands.bands import penalty_scale
-from sosbands.regressors.rows import without_outliers
+import numpy as np
 
-AS_GIVEN = (
-    "kernel",
-    "symmetry_kind",
-    "width_penalty",
-    "trace_penalty",
-    "frobenius_penalty",
-    "learning_coverage",
-    "constant",
+from sosbands._types import Array, IntArray
+from sosbands.bands import BandSolution, PenaltyScale, SoSFunction, penalty_scale
+from sosbands.regressors.parameters import is_paper, resolved, symmetry_rules
+from sosbands.tuning import TuningReport, choose, tune
+from sosbands.tuning.automatic import Choices
+from sosbands.tuning.views import (
+    BOTH,
+    FOREST,
+    INPUTS,
+    LENGTHSCALES,
+    MODEL,
+    NO_SCALE,
+    PREDICTION,
+    SCALE,
+    NoiseView,
+    RowFacts,
 )
+
+FIXED = ("kernel", "symmetry_kind", "trace_penalty", "frobenius_penalty", "constant")  # that nothing chooses
+FEW_ROWS = 200  # up to which fewer candidates are told apart
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseData:
+    """What bands are learnt from, before anything is chosen: learning rows without outliers.
+
+    Attributes
+    ----------
+    facts : RowFacts
+    r : ndarray of shape (n,)
+        Residuals.
+    rows : ndarray of int
+        Positions of these rows in what was given to `fit`.
+    """
+
+    facts: RowFacts
+    r: Array
+    rows: IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class BandProblem:
-    """The data of the bands, without outliers, and what is fixed before anything is tuned.
+    """One problem, in the view that was chosen.
 
     Attributes
     ----------
-    points, r : ndarray of shape (n, d) and (n,)
-        What the kernel sees, and residuals.
+    view : NoiseView
+    points, z : ndarray of shape (n, d) and (n,)
+        What the kernel sees, and residuals in units of the base scale.
+    unit : ndarray of shape (n,)
+        The base scale.
     rows : ndarray of int
-        Positions of these learning rows in what was given to `fit`.
+        Positions of these rows in what was given to `fit`.
+    wanted : dict
+        lengthscale, width_penalty, learning_coverage and symmetry_penalty.
+    conformal_score : str
     options : dict
-        Kernel, penalties and their units, as arguments of `learn_bands` and of `tune`.
+        Further arguments of `learn_bands`, the units of the penalties among them.
     """
 
+    view: NoiseView
     points: Array
-    r: Array
+    z: Array
+    unit: Array
     rows: IntArray
+    wanted: dict[str, Any]
+    conformal_score: str
     options: dict[str, Any]
 
 
-def band_problem(model: Any, points: Array, r: Array) -> BandProblem:
-    """The problem that the settings of a `SoSBandRegressor` state for its learning rows."""
-    keep = without_outliers(r, model.outlier_fraction)
-    points, r = points[keep], r[keep]
-    options: dict[str, Any] = {name: getattr(model, name) for name in AS_GIVEN}
-    options["normalize"] = bool(model.normalize)
-    if model.normalize and r.any():
-        options["normalize"] = penalty_scale(points, r, model.kernel, model.rank, model.tol, model.solver)
-    return BandProblem(points, r, model.learning_rows_[keep], options)
+def band_problem(model: Any, data: NoiseData) -> BandProblem:
+    """The problem that the settings of a `SoSBandRegressor`, and its tuning, state for its learning rows."""
+    given = resolved(model)
+    chosen = model if model.tuning_ is None else model.tuning_
+    for name in ("base_scale", "noise_features", "width_penalty", "learning_coverage", "conformal_score"):
+        if model.tuning_ is not None and getattr(chosen, name) is not None:
+            given[name] = getattr(chosen, name)
+    view = NoiseView.of(given["base_scale"], given["noise_features"], data.facts)
+    points, unit = view.points(data.facts), view.unit(data.facts)
+    z = data.r / unit
+    ell = chosen.lengthscale
+    wanted = {
+        "lengthscale": "median" if isinstance(ell, str) else ell,  # or the kernel's own
+        "width_penalty": given["width_penalty"],
+        "learning_coverage": given["learning_coverage"],
+        "symmetry_penalty": chosen.symmetry_penalty,
+    }
+    options = {name: getattr(model, name) for name in FIXED}
+    options["normalize"] = _units(model, points, z, wanted["learning_coverage"])
+    return BandProblem(view, points, z, unit, data.rows, wanted, given["conformal_score"], options)
+
+
+def _units(model: Any, points: Array, z: Array, coverage: float) -> bool | PenaltyScale:
+    """Units of the penalties: those of the paper's initial model if every row is covered, of the residuals if not."""
+    if not model.normalize or not z.any():
+        return False
+    if coverage < 1:
+        return PenaltyScale.of_residuals(z)
+    return penalty_scale(points, z, model.kernel, model.rank, model.tol, model.solver)
+
+
+def tune_bands(model: Any, data: NoiseData, rng: np.random.RandomState, clock: float) -> TuningReport | None:
+    """What to take for whatever is "auto"; None if nothing is.
+
+    `clock` is when `fit` began, from which on `max_seconds` count.
+    """
+    given = resolved(model)
+    has_lengthscale = isinstance(model.kernel, str)
+    open_lengthscale = has_lengthscale and isinstance(model.lengthscale, str) and model.lengthscale == "auto"
+    is_open = open_lengthscale or isinstance(model.symmetry_penalty, str)
+    seed = int(rng.randint(2**31)) if is_open or "auto" in given.values() else 0
+    if is_paper(model) or (given["base_scale"] == NO_SCALE and "auto" not in given.values()):
+        return _tune_paper(model, data, given, rng, seed) if is_open else None
+    if not is_open and "auto" not in given.values():
+        return None
+    options = {name: getattr(model, name) for name in FIXED} | {"solver": model.solver}
+    if not model.normalize:
+        options["normalize"] = False
+    end = np.inf if model.max_seconds is None else clock + model.max_seconds
+    return choose(
+        data.facts,
+        data.r,
+        choices(model, given, data),
+        options=options,
+        level=model.confidence_level,
+        cv=model.cv,
+        deadline=end,
+        random_state=rng,
+        seed=seed,
+        n_jobs=model.n_jobs,
+        verbose=model.verbose,
+    )
+
+
+def _tune_paper(
+    model: Any, data: NoiseData, given: dict[str, Any], rng: np.random.RandomState, seed: int
+) -> TuningReport:
+    """Lengthscale and symmetry penalty by the rules, everything else as given."""
+    view = NoiseView.of(given["base_scale"], given["noise_features"], data.facts)
+    points, z = view.points(data.facts), data.r / view.unit(data.facts)
+    names = ("width_penalty", "learning_coverage", "conformal_score")
+    return tune(
+        points,
+        z,
+        lengthscale=model.lengthscale,
+        symmetry_penalty=model.symmetry_penalty,
+        normalize=_units(model, points, z, given["learning_coverage"]),
+        rules=symmetry_rules(model, seed),
+        cv=model.cv,
+        n_jobs=model.n_jobs,
+        random_state=rng,
+        verbose=model.verbose,
+        **{name: given[name] for name in names},
+        **{name: getattr(model, name) for name in FIXED},
+    )
+
+
+def choices(model: Any, given: dict[str, Any], data: NoiseData) -> Choices:
+    """What the settings leave open, in the order in which candidates of equal value are preferred."""
+    ell, penalty = model.lengthscale, model.symmetry_penalty
+    is_named = isinstance(model.kernel, str)
+    searched = is_named and isinstance(ell, str) and ell == "auto"
+    own_kernel = not is_named or not isinstance(ell, str)
+    sided = isinstance(ell, dict) and not np.array_equal(np.asarray(ell["lower"]), np.asarray(ell["upper"]))
+    penalties = None if isinstance(penalty, str) else (penalty,)
+    return Choices(
+        base_scales=_base_scales(given["base_scale"], data),
+        noise_features=_noise_features(given["noise_features"], data, own_kernel),
+        conformal_scores=("added", "scaled") if given["conformal_score"] == "auto" else (given["conformal_score"],),
+        lengthscales=None if searched else (ell if is_named else "median",),
+        width_penalties=None if given["width_penalty"] == "auto" else (given["width_penalty"],),
+        learning_coverages=None if given["learning_coverage"] == "auto" else (given["learning_coverage"],),
+        symmetry_penalties=(0.0,) if sided and penalties is None else penalties,
+        symmetry_test=model.symmetry_test is not None,
+        test_level=model.test_level,
+    )
+
+
+def _base_scales(given: str, data: NoiseData) -> tuple[str, ...]:
+    known = set(data.facts.scales)
+    if given != "auto":
+        missing = ({MODEL, FOREST} if given == BOTH else {given} - {NO_SCALE}) - known
+        return (NO_SCALE,) if missing else (given,)
+    order = ((BOTH, {MODEL, FOREST}), (MODEL, {MODEL}), (FOREST, {FOREST}), (NO_SCALE, set()))
+    usable = tuple(name for name, needed in order if needed <= known)
+    return usable[:2] if len(data.r) <= FEW_ROWS and BOTH in usable else usable
+
+
+def _noise_features(given: str, data: NoiseData, own_kernel: bool) -> tuple[str, ...]:
+    if given != "auto":
+        return (given,)
+    if own_kernel:
+        return (INPUTS,)
+    inputs = LENGTHSCALES if data.facts.lengthscales is not None else INPUTS
+    many = len(data.r) > FEW_ROWS and data.facts.scales
+    return (inputs, PREDICTION, SCALE) if many else (inputs, PREDICTION)
+
+
+def widened_off_data(bands: BandSolution, problem: BandProblem) -> tuple[SoSFunction, SoSFunction]:
+    """The band functions, off the data at least as large as bands of constant width.
+
+    What the features of the learning points leave of ``k(x, x)`` says how little these know of x. A multiple of it is
+    the sum of squares of all functions that vanish at the learning points, so that the bands stay sums of squares, and
+    stay what they are where there are data.
+    """
+    if not problem.options["constant"] or problem.wanted["learning_coverage"] == 1 or not problem.z.any():
+        return bands.lower, bands.upper  # the paper's
+    c = problem.wanted["learning_coverage"]
+    symmetric = bands.lower is bands.upper or np.array_equal(bands.lower.B, bands.upper.B)
+    if symmetric:
+        levels = [float(np.quantile(np.abs(problem.z), c))] * 2
+    else:
+        levels = [float(np.quantile(side, (1 + c) / 2)) for side in (-problem.z, problem.z)]
+    lower, upper = (
+        replace(function, beyond=max(0.0, level - function.off_data))
+        for function, level in zip((bands.lower, bands.upper), levels, strict=True)
+    )
+    return lower, upper

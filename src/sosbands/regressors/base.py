@@ -17,7 +17,7 @@ from sosbands.conformal import Band, Calibration, IntervalMixin
 from sosbands.conformal.arguments import read_groups, read_target
 from sosbands.conformal.calibration import shown
 from sosbands.exceptions import LearningRowsWarning, TooFewCalibrationPointsWarning
-from sosbands.point_models import learn_residuals, point_model
+from sosbands.point_models import LearntResiduals, learn_residuals, model_words, point_model
 from sosbands.regressors.rows import (
     Rows,
     dense_points,
@@ -77,23 +77,26 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         """The rows as a table of numbers."""
         return dense_points(None, rows.for_kernel)
 
-    def _fit_point_model(self, X: Any, y: Array, random_state: int | np.random.RandomState) -> Array:
-        """Residuals of the learning rows, for a subclass with `estimator`, `residuals`, `cv` and `n_jobs`.
+    def _fit_point_model(
+        self, X: Any, y: Array, random_state: int | np.random.RandomState, *, with_std: bool = False
+    ) -> LearntResiduals:
+        """Point model and residuals of the learning rows, for a subclass with `estimator`, `residuals`, `cv`, `n_jobs`.
 
         Sets `estimator_` and `residual_rule_`.
         """
         found = learn_residuals(
-            point_model(self.estimator, len(y), self.random_state),
+            point_model(self.estimator, len(y), self.random_state, self.n_jobs),
             X,
             y,
             residuals=self.residuals,
             cv=self.cv,
             random_state=random_state,
             n_jobs=self.n_jobs,
+            with_std=with_std,
         )
         self.estimator_, self.residual_rule_ = found.model, found.rule
-        self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
-        return found.residual
+        self._say(f"point model {model_words(self.estimator_)} fitted to {len(y)} rows")
+        return found
 
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Learn, and calibrate on the rows held back.

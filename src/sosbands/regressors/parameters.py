@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,26 @@ from sosbands.kernels import StationaryKernel, resolve_kernel
 from sosbands.solvers import check_solver
 from sosbands.tuning.held_out import CRITERIA
 from sosbands.tuning.rules import SYMMETRY_TESTS, Rules
+from sosbands.tuning.views import (
+    BASE_SCALES,
+    FOREST,
+    INPUTS,
+    LENGTHSCALES,
+    MODEL,
+    NO_SCALE,
+    needed_scales,
+    read_noise_features,
+)
 
+# What "auto" stands for beside the paper's rules, and all that makes the estimator the paper's.
+PAPER_SETTINGS: dict[str, Any] = {
+    "base_scale": NO_SCALE,
+    "noise_features": INPUTS,
+    "width_penalty": 10.0,
+    "learning_coverage": 1.0,
+    "conformal_score": "added",
+}
+COMPARING_TESTS = ("kruskal-wallis", "bootstrap")  # which need candidates that differ in the symmetry penalty only
 RESIDUALS = ("auto", "in-sample", "leave-one-out", "out-of-fold")
 
 
@@ -23,7 +43,12 @@ def check_parameters(model: Any) -> None:
     """Raise a ValueError that names the parameter, its value and what was expected."""
     read_level(model.confidence_level)
     read_kind(model.calibration)
-    check_choice("conformal_score", model.conformal_score, tuple(SCORES))
+    check_choice("conformal_score", model.conformal_score, ("auto", *SCORES))
+    check_choice("base_scale", model.base_scale, ("auto", *BASE_SCALES))
+    if model.noise_features != "auto":
+        read_noise_features(model.noise_features)
+    seconds = model.max_seconds
+    check("max_seconds", seconds, seconds is None or (is_number(seconds) and seconds >= 0), "None or a number >= 0")
     for name in ("test_level", "tol"):
         check(name, getattr(model, name), is_fraction(getattr(model, name)), "a number in (0, 1)")
     check_choice("residuals", model.residuals, RESIDUALS)
@@ -38,7 +63,7 @@ def check_parameters(model: Any) -> None:
     check("outlier_fraction", fraction, is_number(fraction) and 0 <= fraction < 1, "a number in [0, 1)")
     check_running(model)
     check_calibration_size(model.calibration_size)
-    check_penalties(model, model.learning_coverage)
+    check_penalties(model, model.learning_coverage, model.width_penalty)
     check_rank(model.rank)
     check_preprocessor(model.preprocessor)
     check_estimator(model.estimator)
@@ -55,8 +80,62 @@ def check_rules(model: Any) -> None:
         check(name, value, rules is None or value == default, expected)
 
 
+def is_paper(model: Any) -> bool:
+    """Whether the rules of tuning are made for the paper's problem: one setting of all but two."""
+    compares = model.symmetry_test in COMPARING_TESTS
+    return model.rules is not None or model.criterion != "interval-score" or compares
+
+
+def resolved(model: Any) -> dict[str, Any]:
+    """The settings that the automatic choice may choose: as given, "auto", or what that stands for."""
+    given = {name: getattr(model, name) for name in PAPER_SETTINGS}
+    if given["noise_features"] != "auto":
+        given["noise_features"] = read_noise_features(given["noise_features"])
+    if not is_paper(model):
+        return given
+    return {name: PAPER_SETTINGS[name] if is_word(value, "auto") else value for name, value in given.items()}
+
+
+def is_word(value: Any, word: str) -> bool:
+    """Whether a value that may be an array is this word."""
+    return isinstance(value, str) and value == word
+
+
+def scales_wanted(model: Any) -> set[str]:
+    """Names of the base scales that the fit may come to look at."""
+    given = resolved(model)
+    if "auto" in (given["base_scale"], given["noise_features"]):
+        return {MODEL, FOREST}
+    return needed_scales(given["base_scale"], given["noise_features"])
+
+
+def symmetry_rules(model: Any, seed: int) -> Rules:
+    """By which criterion and tests lengthscale and symmetry penalty are decided."""
+    if model.rules is not None:
+        return replace(model.rules, seed=seed)
+    return Rules(
+        criterion=model.criterion,
+        symmetry_test=model.symmetry_test,
+        level=model.test_level,
+        n_permutations=max(199, int(np.ceil(10 / model.test_level)) - 1),
+        seed=seed,
+    )
+
+
+def check_band_kernel(model: Any, n_inputs: int) -> None:
+    """The same for the kernel of the bands and its lengthscale, once the number of inputs is known."""
+    name = resolved(model)["noise_features"]
+    if name in ("auto", INPUTS, LENGTHSCALES):
+        check_kernel(model.kernel, model.lengthscale, n_inputs)
+        return
+    plain = not isinstance(model.lengthscale, dict) and np.ndim(model.lengthscale) == 0
+    expected = "'auto', 'inputs' or 'lengthscales' beside a kernel object or a lengthscale for each feature or side"
+    check("noise_features", name, isinstance(model.kernel, str) and plain, expected)
+    check_kernel(model.kernel, model.lengthscale, 1)
+
+
 def check_kernel(kernel: Any, lengthscale: Any, n_features: int) -> None:
-    """The same for the kernel and its lengthscale, once the number of features that the kernel sees is known."""
+    """The same for a kernel of so many features and its lengthscale."""
     known = not isinstance(kernel, str) or kernel != "precomputed"
     check("kernel", kernel, known, "the name of a kernel of rows, a kernel object or a function (see learn_bands)")
     is_auto = isinstance(lengthscale, str) and lengthscale == "auto"
@@ -80,12 +159,15 @@ def lengthscale_in_use(lower: Any, upper: Any) -> Any:
     return below if lower == upper else {"lower": below, "upper": above}
 
 
-def check_penalties(model: Any, coverage: Any = 1.0) -> None:
+def check_penalties(model: Any, coverage: Any = 1.0, width: Any = None) -> None:
     """The penalties of the problem, and its learning coverage where it has one."""
+    width = model.width_penalty if width is None or is_word(width, "auto") else width
+    width = 1.0 if is_word(width, "auto") else width
+    coverage = 1.0 if is_word(coverage, "auto") else coverage
     symmetry = model.symmetry_penalty
     fine = not isinstance(symmetry, str) or symmetry == "auto"
     check("symmetry_penalty", symmetry, fine, "'auto', a number >= 0, inf, or a pair for the operator kind")
-    read_cost(model.width_penalty, model.trace_penalty, model.frobenius_penalty, coverage)
+    read_cost(width, model.trace_penalty, model.frobenius_penalty, coverage)
     read_symmetry(1.0 if isinstance(symmetry, str) else symmetry, model.symmetry_kind)
 
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands._types import Array
-from sosbands.bands import learn_bands
+from sosbands.bands import learn_band_sequence
 from sosbands.bands.sos import deployed_pair, evaluate_pair
 from sosbands.conformal import SCORES, Band, Score
 from sosbands.exceptions import LITTLE_SUPPORT, NO_SUPPORT, OffDataWarning
-from sosbands.point_models import one_per_row
-from sosbands.regressors.band_problem import BandProblem, band_problem
+from sosbands.point_models import LearntResiduals, one_per_row, predict_with_spread
+from sosbands.regressors.band_problem import BandProblem, NoiseData, band_problem, tune_bands, widened_off_data
 from sosbands.regressors.base import LEARNT, SplitRegressor
-from sosbands.regressors.parameters import check_kernel, check_parameters, lengthscale_in_use
-from sosbands.regressors.rows import Rows, dense_points, make_preprocessor
+from sosbands.regressors.base_scales import fit_size_forest, forest_sizes, model_lengthscales
+from sosbands.regressors.parameters import check_band_kernel, check_parameters, lengthscale_in_use, scales_wanted
+from sosbands.regressors.rows import Rows, dense_points, make_preprocessor, without_outliers
 from sosbands.regressors.summary import describe
-from sosbands.tuning import Rules, TuningReport, tune
+from sosbands.tuning import Rules
+from sosbands.tuning.views import FOREST, MODEL, RowFacts
+
+MAX_ITERATIONS = 2000  # of the last solve, which ends by then, certified or with a warning
 
 
 class SoSBandRegressor(SplitRegressor):
@@ -34,35 +38,48 @@ class SoSBandRegressor(SplitRegressor):
     ----------
     estimator : regressor, pipeline, FrozenEstimator or callable, optional
         The point model; it is cloned and fitted on the learning rows, which it gets as they were given (a data frame
-        stays one). None is a Gaussian process up to 2000 learning rows and histogram gradient boosting above; it sees
-        what a transformer given as `preprocessor` makes.
+        stays one). None is a blend of a Gaussian process (up to 2000 learning rows), extra trees, gradient boosting
+        and ridge regression, weighed by their out-of-fold errors; it sees what a transformer given as `preprocessor`
+        makes.
     confidence_level : float
         Default level of `predict_interval`, which takes any other.
     calibration : {"symmetric", "asymmetric"}
         One quantile that moves both ends, or one for each end.
-    conformal_score : {"added", "scaled"}
-        What calibration does to the bands: it adds one number to their reach everywhere (the paper's score), or it
-        multiplies their reach by one number everywhere. The first is right for bands that are wrong by the same amount
-        everywhere, the second for noise that is a scale, which the bands follow, times one law. Scaled intervals hold
-        the prediction and are never empty. Taken when `fit` is called, because tuning depends on it.
+    conformal_score : {"auto", "added", "scaled"}
+        What calibration does to the bands: it adds one number to them everywhere (the paper's score), or it multiplies
+        them by one number everywhere. The first is right for bands that are wrong by the same amount everywhere, the
+        second for noise that is a scale, which the bands follow, times one law. Scaled intervals hold the prediction
+        and are never empty. Taken when `fit` is called, because tuning depends on it.
     calibration_size : float, int or None
         Part or number of the rows given to `fit` that are held back for calibration; None keeps all for learning, and
         `conformalize` must be called with other rows.
+    base_scale : {"auto", "none", "model", "forest", "both"}
+        The unit s(x) in which bands are learnt and told, as intervals are ``m -+ s f``: 1 everywhere; the standard
+        deviation that the point model itself gives (processes and other models whose `predict` takes `return_std`,
+        forests by the spread of their trees, the default); the size of residuals that a forest predicts; or the
+        geometric mean of the last two.
+    noise_features : "auto" or str
+        What the kernel sees, joined by "+": "inputs" (what the preprocessor gives), or in place of them "lengthscales"
+        (inputs over those of the Gaussian process), "prediction" (of the point model), "scale" (logarithms of the base
+        scales).
     symmetry_penalty : "auto", float or pair
         0 gives independent bands, inf a symmetric one; a pair (nuclear, squared Frobenius) for the operator kind.
         "auto" lets the data choose (`tuning_`).
     symmetry_kind : {"training", "operator"}
         Where the difference of the bands is penalised: at the learning points, or as operators.
-    lengthscale : "auto", "median", float, array of shape (n_features,) or dict
-        Of the kernel, in units of what it sees; {"lower": ..., "upper": ...} gives each side its own. "auto" lets the
-        data choose, also bands of constant width (inf); "median" is the median distance.
+    lengthscale : "auto", "median", float, array or dict
+        Of the kernel, in units of what it sees, or one for each of these features; {"lower": ..., "upper": ...} gives
+        each side its own. "auto" lets the data choose, also bands of constant width (inf); "median" is the median
+        distance.
     kernel : str or kernel object
         "matern52", "matern32", "matern12", "gaussian", or a scikit-learn kernel, which carries its own lengthscale.
         Functions ``k(X, Y)`` are taken too, but such a model cannot be saved.
     preprocessor : "standardize", None or transformer
         Makes what the kernel sees. A transformer of your own may take categories and missing values.
-    width_penalty, trace_penalty, frobenius_penalty : float
-        Cost of the mean width, of the trace and of the squared norm of the operators.
+    width_penalty : "auto" or float
+        Cost of the mean width, and of rows outside: the larger, the closer bands follow the residuals.
+    trace_penalty, frobenius_penalty : float
+        Cost of the trace and of the squared norm of the operators.
     rank : "auto", "exact", int or float in (0, 1)
         Number of kernel features, or the relative trace of the kernel matrix that they may leave out.
     residuals : {"auto", "in-sample", "leave-one-out", "out-of-fold"}
@@ -72,8 +89,9 @@ class SoSBandRegressor(SplitRegressor):
         `GaussianProcess` only, alone or as the last step of a pipeline, and need no further fit: hyperparameters, and
         the other steps, are those of all learning rows.
     normalize : bool
-        Take the residuals relative to their root mean square and the penalties relative to an initial model.
-    learning_coverage : float in (0, 1]
+        Take the residuals relative to their mean size and the penalties as they are; with ``learning_coverage=1``, as
+        in the paper, the residuals relative to their root mean square and the penalties to an initial model.
+    learning_coverage : "auto" or float in (0, 1]
         Share of the learning rows that the bands should cover before calibration. 1 covers every row, as in the paper;
         below 1 rows may lie outside at a price, and the bands follow a quantile of the residuals, not the largest.
     constant : bool
@@ -92,7 +110,12 @@ class SoSBandRegressor(SplitRegressor):
     rules : Rules, optional
         Everything by which tuning decides (`sosbands.tuning.Rules`), in place of the three above, which must then keep
         their defaults. Its seed is not used, because `random_state` is that of the whole fit. The paper's rules are
-        ``Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive")``.
+        ``Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive")``. With rules, another criterion
+        than the interval score or a symmetry test that compares candidates, "auto" stands for the paper's setting of
+        everything but lengthscale and symmetry penalty (`sosbands.regressors.PAPER_SETTINGS`).
+    max_seconds : float or None
+        How long `fit` may go on choosing: the best found by then is taken, and `summary` says so. The point model and
+        the last solve are not cut.
     cv : int
         Folds of the tuning and of the out-of-fold residuals.
     solver : {"auto", "newton", "subspace", "lbfgs"}
@@ -111,10 +134,12 @@ class SoSBandRegressor(SplitRegressor):
         The fitted point model.
     preprocessor_ : transformer or None
     lower_, upper_ : SoSFunction
-        Band functions of what the preprocessor gives.
-    conformal_score_ : {"added", "scaled"}
-        In use.
-    symmetry_penalty_ : float or pair
+        Band functions of the noise features, in units of the base scale.
+    view_ : NoiseView
+        Base scale and noise features in use.
+    size_forest_ : RandomForestRegressor or None
+        The forest of residual sizes, where the view looks at it.
+    conformal_score_, width_penalty_, learning_coverage_, symmetry_penalty_
         In use.
     lengthscale_ : float, array, dict of them, or None
         In use; a dict if it differs below and above, None for a kernel object, which has its own.
@@ -150,26 +175,29 @@ class SoSBandRegressor(SplitRegressor):
         *,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        conformal_score: str = "added",
+        conformal_score: str = "auto",
         calibration_size: float | int | None = 0.5,
+        base_scale: str = "auto",
+        noise_features: str = "auto",
         symmetry_penalty: Any = "auto",
         symmetry_kind: str = "training",
         lengthscale: Any = "auto",
         kernel: Any = "matern52",
         preprocessor: Any = "standardize",
-        width_penalty: float = 10.0,
+        width_penalty: str | float = "auto",
         trace_penalty: float = 1.0,
         frobenius_penalty: float = 1.0,
         rank: Any = "auto",
         residuals: str = "auto",
         normalize: bool = True,
-        learning_coverage: float = 1.0,
+        learning_coverage: str | float = "auto",
         constant: bool = True,
         outlier_fraction: float = 0.0,
         criterion: str = "interval-score",
         symmetry_test: str | None = "auto",
         test_level: float = 0.05,
         rules: Rules | None = None,
+        max_seconds: float | None = 60.0,
         cv: int = 5,
         solver: str = "auto",
         tol: float = 1e-4,
@@ -182,6 +210,8 @@ class SoSBandRegressor(SplitRegressor):
         self.calibration = calibration
         self.conformal_score = conformal_score
         self.calibration_size = calibration_size
+        self.base_scale = base_scale
+        self.noise_features = noise_features
         self.symmetry_penalty = symmetry_penalty
         self.symmetry_kind = symmetry_kind
         self.lengthscale = lengthscale
@@ -200,6 +230,7 @@ class SoSBandRegressor(SplitRegressor):
         self.symmetry_test = symmetry_test
         self.test_level = test_level
         self.rules = rules
+        self.max_seconds = max_seconds
         self.cv = cv
         self.solver = solver
         self.tol = tol
@@ -219,75 +250,66 @@ class SoSBandRegressor(SplitRegressor):
 
     def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
         """Preprocessor, point model, residuals and bands of the learning rows."""
-        self.conformal_score_ = self.conformal_score
+        clock = perf_counter()
         self.preprocessor_ = make_preprocessor(self.preprocessor, rows.for_kernel)
         self.model_sees_points_ = self.estimator is None and not self.reads_numbers_
         points = dense_points(self.preprocessor_, rows.for_kernel)
-        check_kernel(self.kernel, self.lengthscale, points.shape[1])
-        r = self._fit_point_model(points if self.model_sees_points_ else rows.for_model, y, rng)
-        self.residual_rms_ = float(np.sqrt(np.mean(np.square(r))))
-        self._learn_bands(band_problem(self, points, r), rng)
+        check_band_kernel(self, points.shape[1])
+        with_std = MODEL in scales_wanted(self)
+        learnt = self._fit_point_model(points if self.model_sees_points_ else rows.for_model, y, rng, with_std=with_std)
+        self.residual_rms_ = float(np.sqrt(np.mean(np.square(learnt.residual))))
         self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
+        keep = without_outliers(learnt.residual, self.outlier_fraction)
+        facts = self._learning_facts(points, learnt, int(rng.randint(2**31))).take(keep)
+        data = NoiseData(facts, learnt.residual[keep], self.learning_rows_[keep])
+        self.tuning_ = tune_bands(self, data, rng, clock)
+        self._learn_bands(band_problem(self, data))
 
-    def _learn_bands(self, problem: BandProblem, rng: np.random.RandomState) -> None:
+    def _learning_facts(self, points: Array, learnt: LearntResiduals, seed: int) -> RowFacts:
+        """What is known of the learning rows, as far as something may look at it."""
+        wanted, scales = scales_wanted(self), {}
+        self.size_forest_ = None
+        if MODEL in wanted and learnt.std is not None:
+            scales[MODEL] = learnt.std
+        if FOREST in wanted and learnt.residual.any():
+            self.size_forest_, scales[FOREST] = fit_size_forest(points, learnt.prediction, learnt.residual, seed)
+        usable = {name: scale for name, scale in scales.items() if np.isfinite(scale).all() and scale.mean() > 0}
+        ells = model_lengthscales(self.estimator_, self.preprocessor_, sees_points=self.model_sees_points_)
+        return RowFacts(points, learnt.prediction, usable, ells)
+
+    def _learn_bands(self, problem: BandProblem) -> None:
         """Bands of the residuals, and what is worth knowing of them."""
-        self.tuning_ = self._tune(problem, rng)
-        choice = self if self.tuning_ is None else self.tuning_
-        self.symmetry_penalty_ = choice.symmetry_penalty
-        bands = learn_bands(
+        self.view_ = problem.view
+        if FOREST not in problem.view.scales:
+            self.size_forest_ = None
+        self.conformal_score_, self.symmetry_penalty_ = problem.conformal_score, problem.wanted["symmetry_penalty"]
+        self.width_penalty_ = problem.wanted["width_penalty"]
+        self.learning_coverage_ = problem.wanted["learning_coverage"]
+        (bands,) = learn_band_sequence(
             problem.points,
-            problem.r,
-            lengthscale="median" if isinstance(choice.lengthscale, str) else choice.lengthscale,  # or the kernel's own
-            symmetry_penalty=choice.symmetry_penalty,
+            problem.z,
+            [problem.wanted],
             rank=self.rank,
             solver=self.solver,
             tol=self.tol,
+            max_iterations=MAX_ITERATIONS,
             **problem.options,
         )
-        self.lower_, self.upper_ = deployed_pair(bands.lower, bands.upper)
+        self.lower_, self.upper_ = deployed_pair(*widened_off_data(bands, problem))
         self.lengthscale_ = lengthscale_in_use(self.lower_.features.kernel, self.upper_.features.kernel)
         self.active_lower_, self.active_upper_ = problem.rows[bands.active_lower], problem.rows[bands.active_upper]
         self.mean_lower_, self.mean_upper_ = float(bands.values_lower.mean()), float(bands.values_upper.mean())
         self.certificate_ = bands.certificate
         self._say(f"bands {bands.status.value} with a relative gap of {bands.gap:.1e} in {bands.seconds:.2g} s")
 
-    def _tune(self, problem: BandProblem, rng: np.random.RandomState) -> TuningReport | None:
-        """What to take for whatever is "auto"; None if nothing is."""
-        has_lengthscale = isinstance(self.kernel, str)
-        open_lengthscale = has_lengthscale and isinstance(self.lengthscale, str) and self.lengthscale == "auto"
-        if not open_lengthscale and not isinstance(self.symmetry_penalty, str):
-            return None
-        return tune(
-            problem.points,
-            problem.r,
-            lengthscale=self.lengthscale,
-            symmetry_penalty=self.symmetry_penalty,
-            conformal_score=self.conformal_score_,
-            rules=self._rules(int(rng.randint(2**31))),
-            cv=self.cv,
-            n_jobs=self.n_jobs,
-            random_state=rng,
-            verbose=self.verbose,
-            **problem.options,
-        )
-
-    def _rules(self, seed: int) -> Rules:
-        """By which criterion and tests the tuner decides."""
-        if self.rules is not None:
-            return replace(self.rules, seed=seed)
-        return Rules(
-            criterion=self.criterion,
-            symmetry_test=self.symmetry_test,
-            level=self.test_level,
-            n_permutations=max(199, int(np.ceil(10 / self.test_level)) - 1),
-            seed=seed,
-        )
-
     def support(self, X: Any) -> Array:
-        """How much the learning points say about each row: ``||Phi(x)||^2 / k(x, x)`` in [0, 1], 1 at the points."""
+        """How much the learning rows say about the noise at each row, in [0, 1], 1 at the learning rows.
+
+        ``||Phi(x)||^2 / k(x, x)`` of the noise features.
+        """
         check_is_fitted(self, LEARNT)
-        points = (dense_points(self.preprocessor_, b.for_kernel) for b in self._read(X, reset=False).blocks())
-        return np.concatenate([evaluate_pair(self.lower_, self.upper_, block)[2] for block in points])
+        blocks = (self._facts(block) for block in self._read(X, reset=False).blocks())
+        return np.concatenate([evaluate_pair(self.lower_, self.upper_, self.view_.points(b))[2] for b in blocks])
 
     def summary(self) -> str:
         """What was learnt, in words."""
@@ -295,21 +317,33 @@ class SoSBandRegressor(SplitRegressor):
         return describe(self)
 
     def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
+        facts = self._facts(rows)
+        below, above, support = evaluate_pair(self.lower_, self.upper_, self.view_.points(facts))
+        unit = self.view_.unit(facts)
+        return facts.prediction, self._score.band(facts.prediction, below, above, support, unit)
+
+    def _facts(self, rows: Rows) -> RowFacts:
+        """What the bands look at, at new rows; only what they do look at is computed."""
         points = dense_points(self.preprocessor_, rows.for_kernel)
-        below, above, support = evaluate_pair(self.lower_, self.upper_, points)
-        center = self._center(rows, points)
-        return center, self._score.band(center, below, above, support)
+        X = points if self.model_sees_points_ else rows.for_model
+        scales: dict[str, Array] = {}
+        if MODEL in self.view_.scales:
+            prediction, spread = predict_with_spread(self.estimator_, X)
+            prediction, scales[MODEL] = one_per_row(prediction, len(rows)), one_per_row(spread, len(rows))
+        else:
+            prediction = one_per_row(self.estimator_.predict(X), len(rows))
+        if FOREST in self.view_.scales:
+            scales[FOREST] = forest_sizes(self.size_forest_, points, prediction)
+        return RowFacts(points, prediction, scales)
 
     @property
     def _score(self) -> Score:
         """What calibration makes of prediction and bands; its units are those of the learning rows."""
         return SCORES[self.conformal_score_].fitted(self.mean_lower_, self.mean_upper_)
 
-    def _center(self, rows: Rows, points: Array | None = None) -> Array:
+    def _center(self, rows: Rows) -> Array:
         """Prediction of the point model, which sees the rows as given or what the preprocessor makes of them."""
-        X = rows.for_model
-        if self.model_sees_points_:
-            X = dense_points(self.preprocessor_, rows.for_kernel) if points is None else points
+        X = dense_points(self.preprocessor_, rows.for_kernel) if self.model_sees_points_ else rows.for_model
         return one_per_row(self.estimator_.predict(X), len(rows))
 
     def _check_band(self, band: Band) -> None:

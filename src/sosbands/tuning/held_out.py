@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,34 +27,38 @@ class HeldOut:
         ``r``, positive above the prediction.
     score : Score
         What calibration will make of the bands, fitted to the rows that these were learnt from.
+    unit : ndarray of shape (m,) or float
+        The base scale in which the functions are told; residuals are in units of the target.
     """
 
     below: Array
     above: Array
     residuals: Array
     score: Score = SCORES["added"]
+    unit: Array | float = 1.0
 
     def __len__(self) -> int:
         return len(self.residuals)
 
     def take(self, rows: AnyArray) -> HeldOut:
         """Some of the rows, possibly again and again."""
-        return replace(self, below=self.below[rows], above=self.above[rows], residuals=self.residuals[rows])
+        unit = self.unit[rows] if isinstance(self.unit, np.ndarray) else self.unit
+        return replace(self, below=self.below[rows], above=self.above[rows], residuals=self.residuals[rows], unit=unit)
 
     @property
     def widths(self) -> Array:
-        """``W = f_lo + f_up``."""
-        return self.below + self.above
+        """``W = s (f_lo + f_up)``."""
+        return self.unit * (self.below + self.above)
 
     @property
     def distances(self) -> Array:
-        """``R = |r - (f_up - f_lo)/2|``, from the middle of the band."""
-        return np.abs(self.residuals - (self.above - self.below) / 2)
+        """``R = |r - s (f_up - f_lo)/2|``, from the middle of the band."""
+        return np.abs(self.residuals - self.unit * (self.above - self.below) / 2)
 
 
 def interval_score_at(held: HeldOut, level: float) -> float:
     """Interval score of the intervals that calibration on the held-out rows themselves makes of their bands."""
-    band = held.score.band(np.zeros(len(held)), held.below, held.above)
+    band = held.score.band(np.zeros(len(held)), held.below, held.above, unit=held.unit)
     # seen from the middle of each band, which moves no score, but loses the least digits where it is far from zero
     r, half = held.residuals - (band.upper + band.lower) / 2, (band.upper - band.lower) / 2
     band = replace(band, lower=-half, upper=half)
@@ -66,13 +70,13 @@ def interval_score_at(held: HeldOut, level: float) -> float:
     return interval_score(r, ends[:, 0], ends[:, 1], level)
 
 
-def minus_log_interval_score(held: HeldOut) -> float:
+def minus_log_interval_score(held: HeldOut, levels: Sequence[float] = SCORE_LEVELS) -> float:
     """Minus the mean logarithm of the interval score over a few levels.
 
     The interval score is smallest in the mean for the true conditional quantiles, so that it looks for the bands
     themselves, where HSIC looks for dependence and also rewards wide bands. Logarithms give each level the same say.
     """
-    scores = [interval_score_at(held, level) for level in SCORE_LEVELS]
+    scores = [interval_score_at(held, level) for level in levels]
     return -float(np.mean(np.log(np.maximum(scores, np.finfo(float).tiny))))
 
 

@@ -31,6 +31,12 @@ class TuningReport:
         Replicates of the criterion for the Kruskal-Wallis rule.
     lengthscale, symmetry_penalty
         Decided, as `learn_bands` takes them.
+    base_scale, noise_features, width_penalty, learning_coverage, conformal_score
+        Decided too by the automatic choice; None where they were given.
+    reasons : tuple of str
+        One sentence for each setting that was chosen, with what the best other value would have cost.
+    timed_out : bool
+        The time was over before everything had been tried; the decision rests on what had been.
     homoscedastic : bool
         Bands of constant width were chosen.
     sentence : str
@@ -57,6 +63,13 @@ class TuningReport:
     rows: IntArray
     folds: tuple[IntArray, ...]
     seconds: float
+    base_scale: str | None = None
+    noise_features: str | None = None
+    width_penalty: float | None = None
+    learning_coverage: float | None = None
+    conformal_score: str | None = None
+    reasons: tuple[str, ...] = ()
+    timed_out: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -75,10 +88,12 @@ class TuningReport:
         for name, result in (("independence", self.independence), ("symmetry", self.symmetry)):
             if result is not None:
                 lines.append(f"  {name:12} p = {result.p_value:.3g} ({result.name}, {result.n_permutations} resamples)")
+        lines += [f"  {reason}" for reason in self.reasons]
         missed = sum(row["uncertified"] for row in self.evaluations)
         lines.append(
             f"  search       {len(self.evaluations)} candidates by {self.criterion}, {self.seconds:.2g} s"
             + (f", {missed} coarse solves uncertified" if missed else "")
             + (", interrupted" if self.interrupted else "")
+            + (", out of time" if self.timed_out else "")
         )
         return "\n".join(lines)

@@ -1,0 +1,54 @@
+"""How unsure a point model is of each row, where it knows: a standard deviation, or how far its trees are apart."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from sosbands._types import Array
+
+FORESTS = (ExtraTreesRegressor, RandomForestRegressor)
+
+
+def knows_spread(model: Any) -> bool:
+    """Whether a model, or the last step of a pipeline, takes `return_std` or is a forest."""
+    last = _last(model)
+    return isinstance(last, FORESTS) or "return_std" in signature(last.predict).parameters
+
+
+def predict_with_spread(model: Any, X: Any) -> tuple[Array, Array]:
+    """Prediction and spread of each row; a spread of 1 everywhere where the model knows none."""
+    last = _last(model)
+    if isinstance(last, FORESTS):
+        rows = np.ascontiguousarray(_before_last(model, X), dtype=np.float32)  # what trees compare
+        each = np.stack([tree.predict(rows, check_input=False) for tree in last.estimators_])
+        return each.mean(axis=0), each.std(axis=0)
+    if knows_spread(model):
+        mean, std = model.predict(X, return_std=True)
+        return _vector(mean), _vector(std)
+    mean = _vector(model.predict(X))
+    return mean, np.ones(len(mean))
+
+
+def _last(model: Any) -> Any:
+    if isinstance(model, Pipeline):
+        return _last(model.steps[-1][1])
+    return _last(model.estimator) if isinstance(model, FrozenEstimator) else model
+
+
+def _before_last(model: Any, X: Any) -> Any:
+    """What the last step of a pipeline sees."""
+    if isinstance(model, FrozenEstimator):
+        return _before_last(model.estimator, X)
+    if isinstance(model, Pipeline):
+        return _before_last(model.steps[-1][1], model[:-1].transform(X) if len(model.steps) > 1 else X)
+    return X
+
+
+def _vector(values: Any) -> Array:
+    return np.asarray(values, dtype=float).reshape(-1)

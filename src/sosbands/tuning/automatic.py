@@ -1,0 +1,366 @@
+"""The automatic choice: base scale, noise features, lengthscale, penalties, coverage and score, by cross-validation.
+
+Candidates are compared by the interval score of the intervals that calibration makes of their bands at held-out rows.
+The search spends little where little is to be had: simple candidates first, many at coarse settings on few folds, then
+one setting after another around the best of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel
+
+from sosbands._types import Array, IntArray
+from sosbands.bands import PenaltyScale, learn_band_sequence
+from sosbands.conformal import SCORES
+from sosbands.exceptions import InfeasibleProblemError, ScaleError
+from sosbands.kernels import median_lengthscale
+from sosbands.stats import TestResult, sign_flip_test
+from sosbands.tuning.criterion import QUIET
+from sosbands.tuning.held_out import HeldOut, minus_log_interval_score
+from sosbands.tuning.views import NoiseView, RowFacts
+
+# While searching, features, gap and iterations are coarse: the criterion is a noisy statistic of the bands.
+COARSE: dict[str, Any] = {"rank": (64, 1e-3), "tol": 1e-2, "max_iterations": 200}
+START_FACTOR, START_PENALTY, START_COVERAGE = 2.0, 30.0, 0.9  # of the median distance; where searching starts
+FACTORS = (0.5, 1.0, 4.0)
+PENALTIES = (3.0, 300.0)
+STEPS = {"lengthscale": 2.0, "width_penalty": 10.0}  # by which a line is extended at its end,
+EXTENSIONS = 2  # at most so often
+COVERAGES = (0.8, 0.95)
+COUPLINGS = (0.0, 1.0, 10.0)  # symmetry penalties, in width penalties
+FIRST_FOLDS = 2  # on which all views are compared
+FINALISTS = 2  # views around which the search goes on
+
+
+class Candidate(NamedTuple):
+    """What is chosen, the score aside; `lengthscale` may be infinite, for bands of constant width."""
+
+    base_scale: str
+    noise_features: str
+    lengthscale: Any
+    width_penalty: float
+    learning_coverage: float
+    symmetry_penalty: Any
+
+    @property
+    def view(self) -> tuple[str, str]:
+        """Base scale and noise features."""
+        return self.base_scale, self.noise_features
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is open, and what is given: each a tuple of the values allowed, None where the search has its own.
+
+    Attributes
+    ----------
+    base_scales, noise_features, conformal_scores : tuple of str
+    lengthscales : tuple or None
+        As `learn_bands` takes them, in place of multiples of the median distance and of infinity.
+    width_penalties, learning_coverages, symmetry_penalties : tuple or None
+    symmetry_test : bool
+        Whether asymmetric bands are an option only if a sign-flip test finds skew.
+    """
+
+    base_scales: tuple[str, ...]
+    noise_features: tuple[str, ...]
+    conformal_scores: tuple[str, ...]
+    lengthscales: tuple[Any, ...] | None = None
+    width_penalties: tuple[float, ...] | None = None
+    learning_coverages: tuple[float, ...] | None = None
+    symmetry_penalties: tuple[Any, ...] | None = None
+    symmetry_test: bool = True
+    test_level: float = 0.05
+
+
+class Part(NamedTuple):
+    """Bands of one candidate at the rows that one fold has held out."""
+
+    lower: Array
+    upper: Array
+    mean_lower: float
+    mean_upper: float
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A candidate with a score, and what it is worth.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    conformal_score : str
+    value : float
+        Minus the mean logarithm of held-out interval scores: differences are relative ones.
+    uncertified : int
+        Folds whose coarse solve missed its tolerance.
+    """
+
+    candidate: Candidate
+    conformal_score: str
+    value: float
+    uncertified: int
+
+    def row(self) -> dict[str, Any]:
+        """A line of the report."""
+        kept = {"conformal_score": self.conformal_score, "criterion": self.value, "uncertified": self.uncertified}
+        return {**self.candidate._asdict(), **kept}
+
+
+@dataclass(eq=False)
+class AutomaticSearch:
+    """Evaluates candidates on folds and remembers them.
+
+    Attributes
+    ----------
+    facts, r
+        What is known of the rows searched on, and their residuals in units of the target.
+    folds : tuple of ndarray of int
+        Held-out rows, the same for every candidate.
+    options : dict
+        Arguments of `learn_band_sequence` that are not chosen.
+    levels : tuple of float
+        At which intervals are scored.
+    deadline : float
+        Of the clock `perf_counter`, after which nothing new is begun.
+    """
+
+    facts: RowFacts
+    r: Array
+    folds: tuple[IntArray, ...]
+    options: dict[str, Any]
+    choices: Choices
+    levels: tuple[float, ...]
+    deadline: float = np.inf
+    n_jobs: int | None = None
+    verbose: int = 0
+    seed: int = 0
+    parts: dict[tuple[Candidate, int], Part] = field(default_factory=dict)
+    timed_out: bool = False
+    symmetry: TestResult | None = None
+
+    def __post_init__(self) -> None:
+        self.parallel = Parallel(n_jobs=self.n_jobs)
+        self.views: dict[tuple[str, str], tuple[Array, Array]] = {}
+        self.medians: dict[tuple[str, str], float] = {}
+
+    def run(self) -> Choice:
+        """Search, and give the best."""
+        self.evaluate(self._constants())
+        finalists = self._race(self._starts())
+        for start in finalists:
+            self._around(start)
+        self._coverage_line()
+        self._asymmetry()
+        return self.best()
+
+    # What is tried
+
+    def _constants(self) -> list[Candidate]:
+        """Each base scale alone."""
+        if self.choices.lengthscales is not None:
+            return []
+        features = self.choices.noise_features[0]
+        return [self._start(base, features, np.inf) for base in self.choices.base_scales]
+
+    def _starts(self) -> list[Candidate]:
+        """Every view, at the settings that the search starts from."""
+        views = [(base, name) for base in self.choices.base_scales for name in self.choices.noise_features]
+        return [self._start(*view, self._lengthscales(view, (START_FACTOR,))[0]) for view in views]
+
+    def _start(self, base: str, features: str, lengthscale: Any) -> Candidate:
+        given = self.choices
+        return Candidate(
+            base,
+            features,
+            lengthscale,
+            (given.width_penalties or (START_PENALTY,))[0],
+            (given.learning_coverages or (START_COVERAGE,))[0],
+            np.inf if given.symmetry_penalties is None else given.symmetry_penalties[0],
+        )
+
+    def _lengthscales(self, view: tuple[str, str], factors: Sequence[float]) -> list[Any]:
+        if self.choices.lengthscales is not None:
+            return list(self.choices.lengthscales)
+        return [factor * self.median(view) for factor in factors]
+
+    def _race(self, starts: Sequence[Candidate]) -> list[Candidate]:
+        """The best views: all on few folds, the better half of them on all."""
+        self.evaluate(starts, folds=range(min(FIRST_FOLDS, len(self.folds))))
+        ranked = self._ranked([each for each in starts if self._known(each, FIRST_FOLDS)], FIRST_FOLDS)
+        kept = ranked[: max(FINALISTS, -(-len(ranked) // 2))]
+        self.evaluate(kept)
+        return self._ranked([each for each in kept if self._known(each)])[:FINALISTS]
+
+    def _around(self, start: Candidate) -> None:
+        """Lengthscales, then width penalties at the best of them; further ones while the best is the last."""
+        if self.choices.lengthscales is None:
+            ells = self._lengthscales(start.view, FACTORS)
+            start = self._line(start, "lengthscale", ells)
+        if self.choices.width_penalties is None:
+            self._line(start, "width_penalty", PENALTIES)
+
+    def _line(self, start: Candidate, name: str, values: Iterable[float]) -> Candidate:
+        """The best candidate along one setting."""
+        line = [start, *(start._replace(**{name: value}) for value in values)]
+        self.evaluate(line)
+        for _ in range(EXTENSIONS):
+            line = [each for each in line if self._known(each)] or [start]
+            best = self._ranked(line)[0]
+            ends = sorted(getattr(each, name) for each in line)
+            here, step = getattr(best, name), STEPS[name]
+            beyond = {ends[0]: here / step, ends[-1]: here * step}.get(here)
+            if beyond is None:
+                break
+            line.append(best._replace(**{name: beyond}))
+            self.evaluate(line[-1:])
+        return self._ranked([each for each in line if self._known(each)] or [start])[0]
+
+    def _coverage_line(self) -> None:
+        """Other shares of rows that the bands should cover."""
+        best = self.best().candidate
+        if self.choices.learning_coverages is None and not is_constant(best):
+            self.evaluate([best._replace(learning_coverage=value) for value in COVERAGES])
+
+    def _asymmetry(self) -> None:
+        """Bands that differ below and above, if residuals are skewed in units of the best base scale."""
+        if self.choices.symmetry_penalties is not None:
+            return
+        best = self.best().candidate
+        points, unit = self.view(best.view)
+        if self.choices.symmetry_test:
+            rng = np.random.default_rng([self.seed, 1])
+            self.symmetry = sign_flip_test(points, self.r / unit, self.median(best.view), n_flips=999, random_state=rng)
+            if self.symmetry.p_value > self.choices.test_level:
+                return
+        constant = self._start(*best.view, np.inf)
+        if is_constant(best):
+            best = self._start(*best.view, self._lengthscales(best.view, (START_FACTOR,))[0])
+        self.evaluate(best._replace(symmetry_penalty=coupling * best.width_penalty) for coupling in COUPLINGS)
+        if self.choices.lengthscales is None:
+            self.evaluate([constant._replace(symmetry_penalty=0.0)])
+
+    # What it is worth
+
+    def view(self, name: tuple[str, str]) -> tuple[Array, Array]:
+        """Points and base scale of the rows."""
+        if name not in self.views:
+            view = NoiseView.of(*name, self.facts)
+            self.views[name] = view.points(self.facts), view.unit(self.facts)
+        return self.views[name]
+
+    def median(self, name: tuple[str, str]) -> float:
+        """Median distance of the points of a view."""
+        if name not in self.medians:
+            self.medians[name] = median_lengthscale(self.view(name)[0])
+        return self.medians[name]
+
+    def evaluate(self, candidates: Iterable[Candidate], folds: Iterable[int] | None = None) -> None:
+        """Learn and keep what is not known yet; chains of warm starts are those of one view and fold."""
+        wanted = range(len(self.folds)) if folds is None else folds
+        tasks = [
+            (view, fold, missing)
+            for fold in wanted
+            for view, group in _by_view(candidates).items()
+            if (missing := [each for each in group if (each, fold) not in self.parts])
+        ]
+        for task in tasks:  # one by one: a late one is not begun
+            if perf_counter() > self.deadline:
+                self.timed_out = True
+                return
+            view, fold, missing = task
+            points, unit = self.view(view)
+            found = fold_parts(points, self.r / unit, self.folds[fold], missing, self.options)
+            self.parts.update({(each, fold): part for each, part in zip(missing, found, strict=True)})
+
+    def _known(self, candidate: Candidate, n_folds: int | None = None) -> bool:
+        folds = range(len(self.folds) if n_folds is None else min(n_folds, len(self.folds)))
+        return all((candidate, fold) in self.parts for fold in folds)
+
+    def choices_of(self, candidate: Candidate, n_folds: int | None = None) -> list[Choice]:
+        """The candidate with each score, on the first folds."""
+        folds = range(len(self.folds) if n_folds is None else min(n_folds, len(self.folds)))
+        parts = [self.parts[candidate, fold] for fold in folds]
+        rows = np.concatenate([self.folds[fold] for fold in folds])
+        unit = self.view(candidate.view)[1][rows]
+        lower, upper = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+        means = np.mean([part[2:4] for part in parts], axis=0).tolist()
+        missed = sum(not part.gap <= COARSE["tol"] for part in parts)
+        failed = any(not part.gap < 1 for part in parts)
+        return [
+            Choice(candidate, name, -np.inf if failed else minus_log_interval_score(held, self.levels), missed)
+            for name in self.choices.conformal_scores
+            for held in [HeldOut(lower, upper, self.r[rows], SCORES[name].fitted(*means), unit)]
+        ]
+
+    def _ranked(self, candidates: Sequence[Candidate], n_folds: int | None = None) -> list[Candidate]:
+        """From the best to the worst, each with its best score."""
+        worth = {each: max(choice.value for choice in self.choices_of(each, n_folds)) for each in candidates}
+        return sorted(worth, key=lambda each: -worth[each])
+
+    def found(self) -> list[Choice]:
+        """Every candidate that all folds have seen, with each score."""
+        known = dict.fromkeys(each for each, _ in self.parts if self._known(each))
+        return [choice for each in known for choice in self.choices_of(each)]
+
+    def best(self) -> Choice:
+        """The first of those with the largest value."""
+        return max(self.found(), key=lambda choice: choice.value)
+
+
+def is_constant(candidate: Candidate) -> bool:
+    """Bands of constant width, in units of the base scale."""
+    return isinstance(candidate.lengthscale, float) and bool(np.isinf(candidate.lengthscale))
+
+
+def _by_view(candidates: Iterable[Candidate]) -> dict[tuple[str, str], list[Candidate]]:
+    """Candidates in the order of warm starts: long lengthscales first, which have few features."""
+    groups: dict[tuple[str, str], list[Candidate]] = {}
+    for each in candidates:
+        groups.setdefault(each.view, []).append(each)
+    if all(isinstance(each.lengthscale, float) for group in groups.values() for each in group):
+        for group in groups.values():
+            group.sort(key=lambda each: (-each.lengthscale, each.width_penalty))
+    return groups
+
+
+def fold_parts(
+    points: Array, z: Array, held: IntArray, candidates: Sequence[Candidate], options: dict[str, Any]
+) -> list[Part]:
+    """Bands of candidates of one view at the rows of one fold, learnt from the others.
+
+    A candidate whose problem cannot be stated (rows that coarse features do not reach, units beyond double precision)
+    gets a gap of infinity.
+    """
+    others = np.setdiff1d(np.arange(len(z)), held)
+    scale = replace(PenaltyScale.of_residuals(z), n=len(z))
+    wanted = [
+        {
+            "lengthscale": each.lengthscale,
+            "width_penalty": each.width_penalty,
+            "learning_coverage": each.learning_coverage,
+            "symmetry_penalty": each.symmetry_penalty,
+        }
+        for each in candidates
+    ]
+    settings = {**options, **COARSE, "normalize": scale}
+    with QUIET:
+        try:
+            solutions = list(learn_band_sequence(points[others], z[others], wanted, **settings))
+        except (InfeasibleProblemError, ScaleError):
+            if len(candidates) > 1:
+                return [part for each in candidates for part in fold_parts(points, z, held, [each], options)]
+            nothing = np.zeros(len(held))
+            return [Part(nothing, nothing, 0.0, 0.0, np.inf)]
+    new = points[held]
+    return [
+        Part(bands.lower(new), bands.upper(new), bands.values_lower.mean(), bands.values_upper.mean(), bands.gap)
+        for bands in solutions
+    ]
