@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, cg
 
 from sosbands._types import Array, BoolArray
 from sosbands.solvers.lbfgs import ascend_lbfgs
@@ -23,6 +22,8 @@ CG_TOLERANCE = 1e-2
 CG_ITERATIONS = 200
 CG_BUDGET = 30_000  # iterations of conjugate gradients in a whole solve: those that need more hardly end at all
 CORRECTIONS = 8  # of the guess which variables end at a bound
+
+Product = Callable[[Array], Array]
 
 
 class SecondOrderProblem(DualProblem, Protocol):
@@ -151,20 +152,23 @@ class Model:
         self.problem, self.z, self.grad, self.moving = problem, z, grad, moving
         self.product = problem.hessian_product(z, moving)
         self.damping = damping * problem.curvature
+        self.shift: float | None = None  # one for all guesses, so that what a preconditioner is made of stays the same
         self.products = 0
         self.is_solved = True  # else corrections of the guess say nothing
 
     def solve(self, d: Array, free: BoolArray) -> Array:
         """Fill the free entries of d by conjugate gradients; the gradient of the model there."""
         chosen = free[self.moving]
-        known = np.where(chosen, 0.0, d[self.moving])
+        step = np.where(chosen, 0.0, d[self.moving])
         slope = np.zeros_like(d)
-        slope[self.moving] = self.grad[self.moving] - (self.product(known) if known.any() else 0.0)
+        slope[self.moving] = self.grad[self.moving] - (self.product(step) if step.any() else 0.0)
         rhs = slope[free]
         size = float(np.linalg.norm(rhs))
         if size > 0:
-            known[chosen] = d[free] = self._free(rhs, free, chosen, self.damping * min(1.0, size))
-            slope[self.moving] = self.grad[self.moving] - self.product(known)
+            if self.shift is None:
+                self.shift = self.damping * min(1.0, size)
+            step[chosen] = d[free] = self._free(rhs, free, chosen, self.shift)
+            slope[self.moving] = self.grad[self.moving] - self.product(step)
         return slope
 
     def _free(self, rhs: Array, free: BoolArray, chosen: BoolArray, shift: float) -> Array:
@@ -175,14 +179,29 @@ class Model:
             whole[chosen] = v
             return np.asarray(self.product(whole)[chosen] + shift * v)
 
-        shape = (len(rhs), len(rhs))
-        inverse = self.problem.preconditioner(self.z, free, shift)
-        solution, missed = cg(
-            LinearOperator(shape, matvec=product, dtype=float),
-            rhs,
-            rtol=CG_TOLERANCE,
-            maxiter=CG_ITERATIONS,
-            M=None if inverse is None else LinearOperator(shape, matvec=inverse, dtype=float),
-        )
-        self.is_solved = missed == 0
-        return np.asarray(solution)
+        solution, self.is_solved = conjugate_gradients(product, rhs, self.problem.preconditioner(self.z, free, shift))
+        return solution
+
+
+def conjugate_gradients(product: Product, rhs: Array, inverse: Product | None) -> tuple[Array, bool]:
+    """Solution of ``product(x) = rhs`` to a relative residual of `CG_TOLERANCE`, and whether it was reached.
+
+    `inverse` approximates the inverse. Systems are small: here a library's checks take longer than its arithmetic.
+    """
+    x, residual = np.zeros_like(rhs), rhs.copy()
+    goal = CG_TOLERANCE**2 * float(rhs @ rhs)
+    direction, before = x, 1.0
+    for _ in range(CG_ITERATIONS):
+        if float(residual @ residual) <= goal:
+            return x, True
+        better = residual if inverse is None else inverse(residual)
+        size = float(residual @ better)
+        direction = better + (size / before) * direction
+        image = product(direction)
+        curvature = float(direction @ image)
+        if not (size > 0 and curvature > 0):  # rounding: what has been found is all there is
+            return x, False
+        x += (size / curvature) * direction
+        residual -= (size / curvature) * image
+        before = size
+    return x, float(residual @ residual) <= goal
