@@ -13,7 +13,7 @@ from sosbands.solvers.lbfgs import ascend_lbfgs
 from sosbands.solvers.monitor import Monitor
 from sosbands.solvers.protocol import BoxLike, DualProblem, SolverResult, Status
 
-WARM_UP = 8  # L-BFGS iterations from a cold start: the Hessian is zero where no eigenvalue is positive
+WARM_UP = 4  # L-BFGS iterations from a cold start: the Hessian is zero where no eigenvalue is positive
 RECOVERY = 30  # L-BFGS iterations where no step raises the dual
 ARMIJO = 1e-4
 BACKTRACKS = 12
@@ -21,6 +21,7 @@ ENTERING = 200  # variables that may leave their bound in one step
 CG_TOLERANCE = 1e-2
 CG_ITERATIONS = 200
 CG_BUDGET = 30_000  # iterations of conjugate gradients in a whole solve: those that need more hardly end at all
+DAMPING = 0.1  # of the first step
 CORRECTIONS = 8  # of the guess which variables end at a bound
 
 Product = Callable[[Array], Array]
@@ -58,7 +59,7 @@ def solve_newton(
         z, done = ascend_lbfgs(problem, monitor, z, min(WARM_UP, max_iterations))
         if done:
             return monitor.result(Status.CONVERGED)
-    damping, work = 1e-3, Work()
+    damping, work = DAMPING, Work()
     while monitor.iterations < max_iterations:
         if monitor.has_stalled:
             return monitor.result(Status.STALLED)
@@ -70,14 +71,14 @@ def solve_newton(
             if damping > 1e3:
                 before = z
                 z, done = ascend_lbfgs(problem, monitor, z, min(RECOVERY, max_iterations - monitor.iterations))
-                damping = 1e-3
+                damping = DAMPING
                 if done:
                     return monitor.result(Status.CONVERGED)
                 if np.array_equal(z, before):
                     return monitor.result(Status.STALLED)
             continue
         z, shrink = step
-        damping = max(1e-12, damping * (0.1 if shrink == 1 else 2.0))
+        damping = max(1e-12, damping * (0.2 if shrink == 1 else min(100.0, shrink**-2)))
         if monitor(z):
             return monitor.result(Status.CONVERGED)
     return monitor.result(Status.ITERATION_LIMIT)
