@@ -15,7 +15,6 @@ from sosbands.problems.operators import PrimalSide
 
 MANY_AT_CEILING = 64  # columns from which their sum is worth remembering
 SLACK = 1e-5  # of the largest eigenvalue: the least that a bound adds to the known ones and to the rest
-KRYLOV = 2  # times that a matrix is applied to approximate eigenvectors before the best of their span are taken
 PAIR_VALUES = 100_000  # products of eigenvectors held at a time
 MOST_UPDATES = 100  # of a sum before it is made anew, so that rounding does not add up
 
@@ -303,9 +302,9 @@ class SideTerm:
         return float((np.square(raised - lam1).sum() + rest) / (4 * lam2))
 
     def refine(self, c: Array, W: Array | None, X: Array) -> tuple[Array, float]:
-        """Approximate positive eigenvectors at ``(c, W)`` from the span of X, M X, M M X and so on.
+        """Approximate positive eigenvectors at ``(c, W)`` from the span of X and M X.
 
-        Returns them with the value of Omega* that they give, a lower bound of the true one. Costs a few
+        Returns them with the value of Omega* that they give, a lower bound of the true one. Costs two
         products with blocks of vectors, no decomposition of a (p, p) matrix.
         """
         V, weights = self.space.V, c - self.cost.b / self.space.n
@@ -314,17 +313,14 @@ class SideTerm:
             MY = V @ (weights[:, None] * (V.T @ Y))
             return np.asarray(MY if W is None else MY + W @ Y)
 
-        blocks = [X]
-        for _ in range(KRYLOV):
-            blocks.append(product(np.linalg.qr(blocks[-1])[0]))
-        S = np.linalg.qr(np.column_stack(blocks))[0]
+        S = np.linalg.qr(np.column_stack([X, product(X)]))[0]
         part = self.regulariser.decompose(S.T @ product(S))
         return S @ part.U[:, : part.rank], part.value
 
     def objective(self, side: PrimalSide, target: Array) -> float:
         """What the side pays for an operator; for a hard cost one that covers every row."""
         cost = self.cost
-        covered = cost.b * float(side.f.mean()) + cost.lam1 * side.trace + cost.lam2 * side.squared_norm
+        covered = cost.b / len(side.f) * float(side.f.sum()) + cost.lam1 * side.trace + cost.lam2 * side.squared_norm
         if cost.is_hard:
             return covered
         return covered + self.ceiling * float(np.maximum(target - side.f, 0.0).sum())

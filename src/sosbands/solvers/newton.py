@@ -1,4 +1,4 @@
-"""Semismooth Newton-CG on the dual, after a short L-BFGS start."""
+"""Semismooth Newton-CG on the dual."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sosbands.solvers.lbfgs import ascend_lbfgs
 from sosbands.solvers.monitor import Monitor
 from sosbands.solvers.protocol import BoxLike, DualProblem, SolverResult, Status
 
-WARM_UP = 4  # L-BFGS iterations from a cold start: the Hessian is zero where no eigenvalue is positive
+ASCENTS, LONGER, SHORTER = 10, 4.0, 0.25  # gradient steps of a cold start, and by how much their length may change
+TINY = 1e-300
 RECOVERY = 30  # L-BFGS iterations where no step raises the dual
 ARMIJO = 1e-4
 BACKTRACKS = 12
@@ -56,8 +57,8 @@ def solve_newton(
     if monitor(z):
         return monitor.result(Status.CONVERGED)
     if not start.any() and max_iterations > 0:
-        z, done = ascend_lbfgs(problem, monitor, z, min(WARM_UP, max_iterations))
-        if done:
+        z = _first_ascent(problem, z)
+        if monitor(z):
             return monitor.result(Status.CONVERGED)
     damping, work = DAMPING, Work()
     while monitor.iterations < max_iterations:
@@ -82,6 +83,26 @@ def solve_newton(
         if monitor(z):
             return monitor.result(Status.CONVERGED)
     return monitor.result(Status.ITERATION_LIMIT)
+
+
+def _first_ascent(problem: SecondOrderProblem, z: Array) -> Array:
+    """A few projected gradient steps with Barzilai-Borwein lengths.
+
+    Newton's method cannot start at zero: no eigenvalue is positive there, and the Hessian is zero.
+    """
+    value, grad = problem.value_and_grad(z)
+    t = 1.0 / max(float(np.linalg.norm(grad)), TINY)
+    for _ in range(ASCENTS):
+        candidate = problem.bounds.clip(z + t * grad)
+        new_value, new_grad = problem.value_and_grad(candidate)
+        if not new_value > value:
+            t *= SHORTER
+            continue
+        step, bend = candidate - z, float((candidate - z) @ (grad - new_grad))
+        # where the dual is still linear the next step is the longer
+        t = min(LONGER * t, float(step @ step) / bend) if bend > 0 else LONGER * t
+        z, value, grad = candidate, new_value, new_grad
+    return z
 
 
 @dataclass

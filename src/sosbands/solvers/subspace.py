@@ -19,7 +19,7 @@ from sosbands.solvers.monitor import Monitor
 from sosbands.solvers.newton import SecondOrderProblem, solve_newton
 from sosbands.solvers.protocol import Bases, CertificateLike, SolverResult, Status
 
-START = 30  # dimension of the first subspace
+START = 25  # dimension of the first subspace
 ROUNDS = 25
 BOUNDED = 100  # features from which a bound by a Cholesky factor is worth trying before all eigenvalues
 # With short lengthscales most points are far from all pivots: their features nearly vanish in the first subspace, where
