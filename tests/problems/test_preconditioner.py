@@ -5,16 +5,17 @@ import pytest
 from scipy.sparse.linalg import LinearOperator, cg
 
 from sosbands.kernels import StationaryKernel, learn_features
-from sosbands.problems import OperatorPenaltyProblem, SideTerm, TrainingPenaltyProblem
+from sosbands.problems import OperatorPenaltyProblem, SideTerm, TrainingPenaltyProblem, preconditioner
 from sosbands.problems.conjugates import TraceFrobenius
 from sosbands.problems.preconditioner import (
     RANK,
-    ROUGH,
     TRACE_LEFT,
     _compressed_hessian,
+    compressed_inverse,
     newton_preconditioner,
     square_features,
 )
+from sosbands.problems.training_penalty import MIN_ROWS
 from sosbands.solvers import solve
 
 PENALTIES = {"b": 5.0, "lam1": 0.5, "lam2": 0.5}
@@ -81,21 +82,28 @@ def test_square_features(n, ell, d):
     remainder = K2 - R.T @ R
     np.testing.assert_allclose(remainder[pivots], 0.0, atol=1e-10)
     assert np.linalg.eigvalsh(remainder)[0] >= -1e-10 * n
-    np.testing.assert_allclose(squares.gram, R @ R.T, atol=1e-12 * n)
+    np.testing.assert_allclose(squares.root @ squares.root.T, R @ R.T, atol=1e-12 * n)
+    np.testing.assert_allclose(squares.triangle, R[:, pivots].T)
     left = np.trace(remainder) / np.trace(K2)
     assert squares.left_out == pytest.approx(left, abs=1e-9)
     if d == 1:  # smooth: few features are enough
         assert len(R) < RANK
         assert left <= TRACE_LEFT
-        assert squares.are_worth_it
-    else:  # rough: many features leave much out, and plain conjugate gradients are quicker
-        assert len(R) in (RANK // 3, RANK)  # a third may show it
-        assert left > ROUGH
-        assert not squares.are_worth_it
+    else:  # rough: many features leave much out
+        assert len(R) == RANK
+        assert left > 0.1
     assert square_features(term.space) is squares
+    assert square_features(term.space.projected(np.eye(term.space.p, 5))) is squares, "one for all subspaces"
 
 
-def test_compressed_hessian():
+@pytest.fixture
+def many_features(monkeypatch):
+    """Square features that leave out next to nothing, so that formulas hold to a few digits."""
+    monkeypatch.setattr(preconditioner, "TRACE_LEFT", 1e-6)
+    monkeypatch.setattr(preconditioner, "RANK", 150)
+
+
+def test_compressed_hessian(many_features):  # noqa: ARG001
     term = side_term(ell=1.0)
     rng = np.random.default_rng(4)
     state = term.evaluate(rng.uniform(0, 5, 300) * (rng.uniform(size=300) < 0.05))
@@ -146,7 +154,7 @@ different_features = pytest.mark.parametrize("different", [False, True], ids=["s
 
 @different_features
 @pytest.mark.parametrize("lam_pen", [1e-2, 1.0, 100.0])
-def test_newton_preconditioner_inverts(lam_pen, different):
+def test_newton_preconditioner_inverts(lam_pen, different, many_features):  # noqa: ARG001
     problem = training_problem(lam_pen, different)
     shift = 1e-3
     matrix, z, free = newton_equations(problem, shift)
@@ -154,28 +162,26 @@ def test_newton_preconditioner_inverts(lam_pen, different):
 
 
 @different_features
-def test_check_rejects_a_flipped_sign(different):
+def test_check_rejects_a_flipped_sign(different, many_features):  # noqa: ARG001
     """The coupling ``Y_a = scale [R_lo; -R_up]`` with the wrong sign."""
     problem = training_problem(1.0, different)
     shift = 1e-3
     matrix, z, free = newton_equations(problem, shift)
-    n = problem.n
-    arguments = {
-        "squares": tuple(square_features(side.space) for side in problem.sides),
-        "states": problem.state(z).sides,
-        "free": (free[:n], free[n : 2 * n]),
-        "delta": problem.scale**2 / (2 * problem.lam_pen) + shift,
-        "shift": shift,
-    }
+    n, delta = problem.n, problem.scale**2 / (2 * problem.lam_pen) + shift
+    squares = tuple(square_features(side.space) for side in problem.sides)
+    E = compressed_inverse(squares, problem.state(z).sides, scale=problem.scale, delta=delta)
+    arguments = {"squares": squares, "E": E, "free": (free[:n], free[n : 2 * n]), "delta": delta, "shift": shift}
     check_inverse(matrix, newton_preconditioner(scale=problem.scale, **arguments), digits=2)
     with pytest.raises(AssertionError):
         check_inverse(matrix, newton_preconditioner(scale=-problem.scale, **arguments), digits=2)
+    assert compressed_inverse(squares, problem.state(z).sides, scale=-problem.scale, delta=delta) == pytest.approx(E)
 
 
 def test_no_preconditioner_for_few_rows():
-    term = side_term(50)
-    problem = TrainingPenaltyProblem(term, term, residuals(50), 1.0)
-    assert problem.preconditioner(np.zeros(150), np.ones(150, dtype=bool), 1.0) is None
+    n = MIN_ROWS - 1
+    term = side_term(n)
+    problem = TrainingPenaltyProblem(term, term, residuals(n), 1.0)
+    assert problem.preconditioner(np.zeros(3 * n), np.ones(3 * n, dtype=bool), 1.0) is None
 
 
 # ---------------------------------------------------------------- conjugate gradients
@@ -193,6 +199,14 @@ def iterations(matrix, rhs, inverse=None):
 
 @different_features
 def test_training_preconditioner_saves_iterations(different):
+    problem = training_problem(1.0, different)
+    matrix, z, free = newton_equations(problem, 1e-3)
+    rhs = np.random.default_rng(6).standard_normal(len(matrix))
+    assert iterations(matrix, rhs, problem.preconditioner(z, free, 1e-3)) <= 0.35 * iterations(matrix, rhs)
+
+
+@different_features
+def test_more_square_features_save_more_iterations(different, many_features):  # noqa: ARG001
     problem = training_problem(1.0, different)
     matrix, z, free = newton_equations(problem, 1e-3)
     rhs = np.random.default_rng(6).standard_normal(len(matrix))

@@ -317,12 +317,12 @@ def test_blas_threads_are_one_inside_and_restored_after(threads):
         before = blas_threads()
         assert max(before) == threads
         problem = SeesThreads(SideTerm.of(known.V, **PENALTIES), known.r)
-        result = solve(problem, tol=1e-6)
+        result = solve(problem, tol=1e-6, solver="newton")
         assert result.certificate.gap <= 1e-6
         assert set(problem.seen) == {1}
         assert blas_threads() == before
         with pytest.raises(RuntimeError, match="on purpose"):
-            solve(Fails(SideTerm.of(known.V, **PENALTIES), known.r))
+            solve(Fails(SideTerm.of(known.V, **PENALTIES), known.r), solver="newton")
         assert blas_threads() == before
 
 

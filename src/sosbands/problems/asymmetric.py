@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.base import Argument, BandDual
 from sosbands.problems.certificate import Certificate, Sides, add_certificates
 from sosbands.problems.dual_point import DualPoint
-from sosbands.problems.side import Box, SideTerm
+from sosbands.problems.side import Box, SideState, SideTerm
+
+DENSE = 300  # free multipliers up to which their Hessian is formed and factorised
 
 
 class OneSidedProblem(BandDual):
@@ -23,6 +26,7 @@ class OneSidedProblem(BandDual):
 
     def __init__(self, term: SideTerm, target: Array, weight: float = 1.0) -> None:
         super().__init__((term,), (target,), weight=weight)
+        self._block: tuple[SideState, IntArray, Array] | None = None
 
     def with_terms(self, terms: tuple[SideTerm, ...], rows: IntArray | None = None) -> OneSidedProblem:
         """The same problem with another term, of the learning points in `rows` if given."""
@@ -35,8 +39,31 @@ class OneSidedProblem(BandDual):
 
     def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
         """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
+        (rows,) = np.nonzero(support)
+        if len(rows) <= DENSE:
+            H = self._hessian(z, rows)
+            return lambda d: H @ d
         state = self.state(z).sides[0].restricted(support)
         return lambda d: self.weight * state.derivative(d)[0]
+
+    def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array] | None:
+        """Inverse of minus the Hessian plus ``shift I`` on the variables in `free`, if they are few."""
+        (rows,) = np.nonzero(free)
+        if len(rows) > DENSE:
+            return None
+        H = self._hessian(z, rows)
+        H.flat[:: len(rows) + 1] += shift
+        factor, failed = dpotrf(H, lower=1, overwrite_a=1)
+        return None if failed else lambda rhs: dpotrs(factor, rhs, lower=1)[0]
+
+    def _hessian(self, z: Array, rows: IntArray) -> Array:
+        """Minus the Hessian at `rows` as a new matrix, from that of the last call if it was at the same z."""
+        state = self.state(z).sides[0]
+        known = self._block
+        if known is None or known[0] is not state or not np.isin(rows, known[1]).all():
+            known = self._block = (state, rows, self.weight * state.hessian_block(rows))
+        at = np.searchsorted(known[1], rows)
+        return known[2][np.ix_(at, at)]
 
     def objective(self, sides: Sides) -> float:
         """Primal value."""

@@ -111,15 +111,16 @@ class BandDual(ABC):
         value = self._linear(z) - state.coupling - sum(side.value for side in state.sides)
         return self.weight * value, self.weight * np.concatenate([*grads, self.coupling_gradient(state)])
 
-    def bounded_certificate(self, z: Array, vectors: list[Array], sides: Sides) -> Certificate:
+    def bounded_certificate(self, z: Array, vectors: list[Array], sides: Sides, room: float = 0.0) -> Certificate:
         """Certificate of z and a known primal point, without decomposing a (p, p) matrix.
 
-        Its dual value is a bound from the approximate eigenvectors `vectors`, a little below the value at z; minus
-        infinity if they are not good enough for one.
+        Its dual value is a bound from the approximate eigenvectors `vectors`, below the value at z by about `room`;
+        minus infinity if they are not good enough for one.
         """
         z = self.bounds.clip(z)
         terms = zip(self.sides, self.matrix_arguments(z), self.per_side(vectors), strict=True)
-        omega = sum(side.upper_bound(c, W, X) for side, (c, W), X in terms)
+        share = room / (self.weight * len(self.sides))
+        omega = sum(side.upper_bound(c, W, X, share) for side, (c, W), X in terms)
         value = self.weight * (self._linear(z) - self.coupling(z)[0] - omega)
         return measured(self.targets, sides, value, self.objective(sides))
 
@@ -169,6 +170,10 @@ class BandDual(ABC):
     def identity_values(self) -> tuple[Array, ...]:
         """Values of the operator I at the learning points, one array per term."""
         return tuple(term.space.identity_values for term in self.terms)
+
+    def leading_bases(self, count: int) -> Bases:
+        """Subspaces of at most this dimension that are likely to hold most of the operators."""
+        return tuple(term.space.leading(count) for term in self.terms)
 
     def per_side(self, items: Sequence[T]) -> tuple[T, ...]:
         """One item per side from one per term."""

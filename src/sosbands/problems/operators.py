@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,17 +25,22 @@ class PrimalSide:
     ridge: float
     f: Array
 
-    @property
+    @cached_property
     def trace(self) -> float:
         """Trace of A, which is also its nuclear norm."""
-        return float(np.square(self.B).sum() + self.ridge * len(self.B))
+        return float(np.vdot(self.B, self.B) + self.ridge * len(self.B))
 
-    @property
+    @cached_property
     def squared_norm(self) -> float:
         """Squared Frobenius norm of A."""
         gram = self.B.T @ self.B
         p = len(self.B)
-        return float(np.square(gram).sum() + 2 * self.ridge * np.trace(gram) + np.square(self.ridge) * p)
+        return float(np.vdot(gram, gram) + 2 * self.ridge * np.trace(gram) + np.square(self.ridge) * p)
+
+    def _with_norms(self, trace: float, squared_norm: float) -> PrimalSide:
+        """Itself, with norms that are known from those of another: a certificate compares many candidates."""
+        self.__dict__.update(trace=trace, squared_norm=squared_norm)
+        return self
 
     def lifted(self, Q: Array) -> PrimalSide:
         """``Q A Q'`` for orthonormal columns Q: the same values, in the space that Q maps to."""
@@ -43,7 +49,8 @@ class PrimalSide:
 
     def scaled(self, t: float) -> PrimalSide:
         """``t A``."""
-        return PrimalSide(np.sqrt(t) * self.B, t * self.ridge, t * self.f)
+        scaled = PrimalSide(np.sqrt(t) * self.B, t * self.ridge, t * self.f)
+        return scaled._with_norms(t * self.trace, np.square(t) * self.squared_norm)
 
     def average(self, other: PrimalSide) -> PrimalSide:
         """``(A + A_other) / 2``."""
@@ -52,11 +59,18 @@ class PrimalSide:
 
     def plus_identity(self, s: float, values: Array) -> PrimalSide:
         """``A + s I``, `values` being those of I at the learning points."""
-        return PrimalSide(self.B, self.ridge + s, self.f + s * values)
+        p = len(self.B)
+        shifted = PrimalSide(self.B, self.ridge + s, self.f + s * values)
+        return shifted._with_norms(self.trace + s * p, self.squared_norm + 2 * s * self.trace + np.square(s) * p)
 
     def plus_square(self, s: float, c: Array, values: Array) -> PrimalSide:
         """``A + s cc'``, `values` being those of cc' at the learning points."""
-        return PrimalSide(np.column_stack([self.B, np.sqrt(s) * c]), self.ridge, self.f + s * values)
+        shifted = PrimalSide(np.column_stack([self.B, np.sqrt(s) * c]), self.ridge, self.f + s * values)
+        size, image = float(c @ c), self.B.T @ c
+        inner = float(image @ image) + self.ridge * size  # of A and cc'
+        return shifted._with_norms(
+            self.trace + s * size, self.squared_norm + 2 * s * inner + np.square(s) * np.square(size)
+        )
 
 
 def difference_eigenvalues(first: PrimalSide, second: PrimalSide) -> Array:

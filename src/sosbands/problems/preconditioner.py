@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve, solve_triangular
+from scipy.linalg import cho_solve, cholesky
+from scipy.linalg.lapack import dtrtrs
 
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands.kernels.pivoted_cholesky import greedy_pivoted_cholesky
 from sosbands.problems.side import FeatureSpace, SideState
 
-MANY_ROWS = 3200  # above this plain conjugate gradients take too many iterations with any kernel
-RANK, MANY_RANK = 150, 250  # features at most, up to so many rows and above
-ROUGH = 0.02  # with more of the trace left out the preconditioner saves fewer iterations than it costs
-HOPELESS = 0.2  # left out by a third of the features: all of them leave out too much
-TRACE_LEFT = 1e-6
+MANY_ROWS = 3200
+RANK, MANY_RANK = 40, 250  # features at most, up to so many rows and above, where iterations cost more
+TRACE_LEFT = 1e-3  # a few more iterations cost less than a few more features
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,17 +34,30 @@ class SquareFeatures:
 
     R: Array
     pivots: IntArray
-    gram: Array
     left_out: float
 
-    @property
-    def are_worth_it(self) -> bool:
-        """Whether a preconditioner from these features saves more than it costs."""
-        return self.left_out <= ROUGH or self.R.shape[1] > MANY_ROWS
+    @cached_property
+    def root(self) -> Array:
+        """F with ``F F' = R R'``."""
+        return _root(self.R)
+
+    @cached_property
+    def triangle(self) -> Array:
+        """L with ``R_P = L'`` at the pivots P."""
+        return np.asfortranarray(self.R[:, self.pivots].T)
+
+
+def _root(R: Array) -> Array:
+    return np.asarray(np.linalg.qr(R.T, mode="r")).T
 
 
 def square_features(space: FeatureSpace) -> SquareFeatures:
-    """Features of the squared kernel of a space, computed once."""
+    """Features of the squared kernel of a space, computed once.
+
+    Where ``Phi_i Phi_i'`` is a combination of those of the pivots, it is the same one in every subspace: the features
+    of the whole space serve them all. With very many points those of the subspace itself are cheaper.
+    """
+    space = space.whole if space.n <= MANY_ROWS else space
     if "square_features" not in space.derived:
         space.derived["square_features"] = _learn(space.V)
     features: SquareFeatures = space.derived["square_features"]
@@ -52,16 +65,9 @@ def square_features(space: FeatureSpace) -> SquareFeatures:
 
 
 def _learn(V: Array) -> SquareFeatures:
-    """Pivoted Cholesky of the squared kernel; a third of the features show whether all of them would be enough."""
+    """Pivoted Cholesky of the squared kernel."""
     diag = np.square(np.einsum("ij,ij->j", V, V))
-    most = RANK if len(diag) <= MANY_ROWS else MANY_RANK
-    first = _factorised(V, diag, most // 3)
-    if first.left_out <= TRACE_LEFT or (first.left_out > HOPELESS and len(diag) <= MANY_ROWS):
-        return first
-    return _factorised(V, diag, most)
 
-
-def _factorised(V: Array, diag: Array, max_rank: int) -> SquareFeatures:
     def entries(rows: IntArray, columns: IntArray | None) -> Array:
         return np.square(V[:, rows].T @ (V if columns is None else V[:, columns]))
 
@@ -70,23 +76,47 @@ def _factorised(V: Array, diag: Array, max_rank: int) -> SquareFeatures:
         diag,
         floor=len(diag) * float(np.finfo(float).eps * diag.max()),
         trace_left=TRACE_LEFT * float(diag.sum()),
-        max_rank=max_rank,
+        max_rank=RANK if len(diag) <= MANY_ROWS else MANY_RANK,
         block=32,
     )
     left_out = 1.0 - float(np.square(R).sum() / diag.sum())
-    return SquareFeatures(R, pivots, R @ R.T, left_out)
+    return SquareFeatures(R, pivots, left_out)
 
 
 def _compressed_hessian(square: SquareFeatures, state: SideState) -> Array:
     """Hq with Hessian ``R' Hq R``, exact at the pivots."""
-    L = square.R[:, square.pivots].T
-    half = solve_triangular(L, state.hessian_block(square.pivots), lower=True)
-    return np.asarray(solve_triangular(L, half.T, lower=True))
+    L = square.triangle
+    half = dtrtrs(L, state.hessian_block(square.pivots), lower=1)[0]
+    return np.asarray(dtrtrs(L, half.T, lower=1)[0])
+
+
+def compressed_inverse(
+    squares: tuple[SquareFeatures, SquareFeatures],
+    states: tuple[SideState, SideState],
+    *,
+    scale: float,
+    delta: float,
+) -> Array:
+    """``E = (delta I + Hq G)^-1 Hq`` with ``G = Y_a Y_a'`` and ``Y_a = scale [R_lo; -R_up]``.
+
+    With ``G = F F'`` it is ``(Hq - Hq F (delta I + F'Hq F)^-1 F'Hq) / delta``: a matrix of the order of one side only,
+    if the sides share their features.
+    """
+    (lo, up), q = squares, len(squares[0].R)
+    F = scale * (np.vstack([lo.root, -lo.root]) if lo is up else _root(np.vstack([lo.R, -up.R])))
+    H_lo, H_up = _compressed_hessian(lo, states[0]), _compressed_hessian(up, states[1])
+    X = np.hstack([F[:q].T @ H_lo, F[q:].T @ H_up])
+    C = cholesky(X @ F + delta * np.eye(len(X)), lower=True, overwrite_a=True, check_finite=False)
+    X = dtrtrs(C, X, lower=1, overwrite_b=1)[0]
+    E = -(X.T @ X)
+    E[:q, :q] += H_lo
+    E[q:, q:] += H_up
+    return np.asarray((E + E.T) / (2 * delta))
 
 
 def newton_preconditioner(
     squares: tuple[SquareFeatures, SquareFeatures],
-    states: tuple[SideState, SideState],
+    E: Array,
     free: tuple[BoolArray, BoolArray],
     *,
     scale: float,
@@ -95,23 +125,16 @@ def newton_preconditioner(
 ) -> Callable[[Array], Array]:
     """Approximate inverse of ``H + Diag(shift on gamma, delta on alpha_0)`` on the free multipliers and all alpha_0.
 
-    With ``Y_a = scale [R_lo; -R_up]``, ``Y_g`` the free columns of R_lo and R_up, and
-    ``E = (delta I + Hq Y_a Y_a')^-1 Hq``, block elimination gives the matrix ``shift I + delta Y_g' E Y_g`` for the
-    multipliers.
+    With ``Y_a = scale [R_lo; -R_up]``, ``Y_g`` the free columns of R_lo and R_up, and the E of
+    :func:`compressed_inverse`, block elimination gives the matrix ``shift I + delta Y_g' E Y_g`` for the multipliers.
     """
     (lo, up), n_lo, n_up = squares, len(squares[0].R), len(squares[1].R)
-    H = np.zeros((n_lo + n_up, n_lo + n_up))
-    H[:n_lo, :n_lo], H[n_lo:, n_lo:] = _compressed_hessian(lo, states[0]), _compressed_hessian(up, states[1])
-    cross = lo.gram if lo is up else lo.R @ up.R.T
-    G = scale**2 * np.block([[lo.gram, -cross], [-cross.T, up.gram]])
-    E = lu_solve(lu_factor(delta * np.eye(len(H)) + H @ G), H)
-    E = 0.5 * (E + E.T)
     f_lo, f_up = np.flatnonzero(free[0]), np.flatnonzero(free[1])
     m = len(f_lo)
     Y_g = np.zeros((n_lo + n_up, m + len(f_up)))
     Y_g[:n_lo, :m], Y_g[n_lo:, m:] = lo.R[:, f_lo], up.R[:, f_up]
     EY = E @ Y_g
-    S = cho_factor(shift * np.eye(Y_g.shape[1]) + delta * (Y_g.T @ EY), lower=True)
+    S = cholesky(shift * np.eye(Y_g.shape[1]) + delta * (Y_g.T @ EY), lower=True, overwrite_a=True, check_finite=False)
 
     def to_q(a: Array) -> Array:
         return scale * np.concatenate([lo.R @ a, -(up.R @ a)])
@@ -122,7 +145,7 @@ def newton_preconditioner(
     def apply(rhs: Array) -> Array:
         rhs_g, rhs_a = rhs[: Y_g.shape[1]], rhs[Y_g.shape[1] :]
         y = E @ to_q(rhs_a)
-        x_g = cho_solve(S, rhs_g - Y_g.T @ y)
+        x_g = cho_solve((S, True), rhs_g - Y_g.T @ y, check_finite=False)
         return np.concatenate([x_g, (rhs_a - to_n(y)) / delta - to_n(EY @ x_g)])
 
     return apply

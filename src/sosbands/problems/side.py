@@ -14,7 +14,8 @@ from sosbands.problems.conjugates import PositivePart, TraceFrobenius
 from sosbands.problems.operators import PrimalSide
 
 MANY_AT_CEILING = 64  # columns from which their sum is worth remembering
-RITZ_SLACK, REST_SLACK = 1e-5, 1e-5  # of the largest eigenvalue: what a bound may add to the known ones and the rest
+SLACK = 1e-5  # of the largest eigenvalue: the least that a bound adds to the known ones and to the rest
+PAIR_VALUES = 100_000  # products of eigenvectors held at a time
 MOST_UPDATES = 100  # of a sum before it is made anew, so that rounding does not add up
 
 
@@ -49,8 +50,9 @@ class FeatureSpace:
     V : ndarray of shape (p, n)
     """
 
-    def __init__(self, V: Array) -> None:
+    def __init__(self, V: Array, whole: FeatureSpace | None = None) -> None:
         self.V = V
+        self.whole = self if whole is None else whole  # the space that this one is a subspace of
         self.p, self.n = V.shape
         self._projected: tuple[Array, FeatureSpace] | None = None
         self._summed: tuple[IntArray, Array, int] = (np.zeros(0, dtype=np.intp), np.zeros((self.p, self.p)), 0)
@@ -74,6 +76,14 @@ class FeatureSpace:
         c = cho_solve(cho_factor(self.gram + ridge, lower=True), self.V.sum(axis=1))
         values = np.square(c @ self.V)
         return (c, values) if values.min() > 1e-3 else None
+
+    def leading(self, count: int) -> Array:
+        """About the leading `count` eigenvectors of ``V V'``, orthonormal: two steps from the first features.
+
+        Operators of few smooth functions live there; that of an optimum is hardly more.
+        """
+        start = np.linalg.qr(self.V @ self.V[:count].T)[0]
+        return np.asarray(np.linalg.qr(self.V @ (self.V.T @ start))[0])
 
     def weighted_gram(self, c: Array, ceiling: float = np.inf) -> Array:
         """``V Diag(c) V'``, touching only the columns with a non-zero weight.
@@ -109,7 +119,7 @@ class FeatureSpace:
         The last one is remembered: along a path most problems are solved in the subspace of their neighbour.
         """
         if self._projected is None or self._projected[0] is not Q:
-            space = FeatureSpace(Q.T @ self.V)
+            space = FeatureSpace(Q.T @ self.V, self.whole)
             if "gram" in self.__dict__:
                 space.__dict__["gram"] = Q.T @ self.gram @ Q
             self._projected = (Q, space)
@@ -163,12 +173,15 @@ class SideState:
     def hessian_block(self, rows: IntArray) -> Array:
         """Derivatives of f at `rows` with respect to their weights, a (len(rows), len(rows)) matrix."""
         Z = self.part.U.T @ self.V[:, rows]
-        r = self.part.rank
+        r, w = self.part.rank, self.part.w
         Zp, Zm = Z[:r], Z[r:]
         H = np.square(Zp.T @ Zp)
-        for k in range(r):
-            across = self.part.w[k] / (self.part.w[k] - self.part.w[r:])
-            H += 2 * np.outer(Zp[k], Zp[k]) * ((Zm.T * across) @ Zm)
+        across = np.sqrt(2 * w[:r, None] / (w[:r, None] - w[r:]))
+        # pairs of a positive and another eigenvector in one product, as many at a time as stay in the cache
+        step = max(1, PAIR_VALUES // max(1, Zm.size))
+        for k in range(0, r, step):
+            pairs = np.concatenate(across[k : k + step, :, None] * Zp[k : k + step, None] * Zm)
+            H += pairs.T @ pairs
         return np.asarray(H / (2 * self.part.lam2))
 
     def matrix_derivative(self, dc: Array, dW: Array) -> tuple[Array, Array]:
@@ -262,9 +275,10 @@ class SideTerm:
             M += W
         return M
 
-    def upper_bound(self, c: Array, W: Array | None, X: Array) -> float:
+    def upper_bound(self, c: Array, W: Array | None, X: Array, room: float = 0.0) -> float:
         """Upper bound of ``Omega*`` at ``(c, W)`` from approximate positive eigenvectors X; inf if none can be shown.
 
+        It may lie above ``Omega*`` by about `room`: the more, the rougher the eigenvectors may be.
         With Ritz pairs ``S, theta`` of X and small s, e: if ``G = S Diag(theta + s) S' + (lam1 + e)(I - S S') - M`` is
         positive semidefinite, which a Cholesky factor shows, the eigenvalues of M are at most those of the other two,
         and Omega* does not decrease in them.
@@ -273,8 +287,10 @@ class SideTerm:
         S = np.linalg.qr(X)[0]
         theta, U = np.linalg.eigh(S.T @ (M @ S))
         S, theta = S @ U[:, theta > lam1], theta[theta > lam1]
-        largest = float(theta[-1] - lam1) if len(theta) else lam1
-        raised, extra = theta + RITZ_SLACK * largest, REST_SLACK * largest
+        least = SLACK * (float(theta[-1] - lam1) if len(theta) else lam1)
+        # half of the room for the known eigenvalues and half for the others
+        raised = theta + max(least, lam2 * room / max(float((theta - lam1).sum()), least))
+        extra = max(least, float(np.sqrt(2 * lam2 * room / self.space.p)))
         G = (S * (raised - lam1 - extra)) @ S.T - M
         # rounding of the factorisation is far below what is taken off here
         G[np.diag_indices_from(G)] += lam1 + extra - 1e-3 * extra
@@ -304,7 +320,7 @@ class SideTerm:
     def objective(self, side: PrimalSide, target: Array) -> float:
         """What the side pays for an operator; for a hard cost one that covers every row."""
         cost = self.cost
-        covered = cost.b * float(side.f.mean()) + cost.lam1 * side.trace + cost.lam2 * side.squared_norm
+        covered = cost.b / len(side.f) * float(side.f.sum()) + cost.lam1 * side.trace + cost.lam2 * side.squared_norm
         if cost.is_hard:
             return covered
         return covered + self.ceiling * float(np.maximum(target - side.f, 0.0).sum())

@@ -10,10 +10,10 @@ from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.base import Argument, BandDual, DualState
 from sosbands.problems.certificate import Sides
 from sosbands.problems.dual_point import DualPoint
-from sosbands.problems.preconditioner import newton_preconditioner, square_features
+from sosbands.problems.preconditioner import compressed_inverse, newton_preconditioner, square_features
 from sosbands.problems.side import SideTerm
 
-MIN_ROWS = 200  # with fewer alpha_0 plain conjugate gradients are quick
+MIN_ROWS = 50  # with fewer alpha_0 plain conjugate gradients are quick
 
 
 class TrainingPenaltyProblem(BandDual):
@@ -41,6 +41,7 @@ class TrainingPenaltyProblem(BandDual):
         super().__init__((lower, upper), (-r, r), n_coupling=len(r))
         self.r, self.lam_pen = r, lam_pen
         self.scale = min(1.0, float(np.sqrt(2 * lam_pen)))
+        self._inverse: tuple[DualState, float, Array] | None = None  # of the last preconditioner
 
     def with_terms(self, terms: tuple[SideTerm, ...], rows: IntArray | None = None) -> TrainingPenaltyProblem:
         """The same problem with other terms; with fewer points the penalty on their difference is made up for."""
@@ -96,17 +97,13 @@ class TrainingPenaltyProblem(BandDual):
         if self.n < MIN_ROWS:
             return None
         below, above = (square_features(side.space) for side in self.sides)
-        if not (below.are_worth_it and above.are_worth_it):
-            return None
-        lo, up = self.state(z).sides
-        return newton_preconditioner(
-            (below, above),
-            (lo, up),
-            (free[: self.n], free[self.n : 2 * self.n]),
-            scale=self.scale,
-            delta=self.scale**2 / (2 * self.lam_pen) + shift,
-            shift=shift,
-        )
+        state, delta = self.state(z), self.scale**2 / (2 * self.lam_pen) + shift
+        if self._inverse is None or self._inverse[0] is not state or self._inverse[1] != shift:
+            lo, up = state.sides
+            E = compressed_inverse((below, above), (lo, up), scale=self.scale, delta=delta)
+            self._inverse = (state, shift, E)
+        at = (free[: self.n], free[self.n : 2 * self.n])
+        return newton_preconditioner((below, above), self._inverse[2], at, scale=self.scale, delta=delta, shift=shift)
 
     def extended(self, z: Array, rows: IntArray, small: TrainingPenaltyProblem) -> Array:
         """Variables from those of `small`; where all take part ``alpha_0 = 2 lam_pen (f_up - f_lo)``."""

@@ -1,4 +1,4 @@
-"""Semismooth Newton-CG on the dual, after a short L-BFGS start."""
+"""Semismooth Newton-CG on the dual."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, cg
 
 from sosbands._types import Array, BoolArray
 from sosbands.solvers.lbfgs import ascend_lbfgs
 from sosbands.solvers.monitor import Monitor
 from sosbands.solvers.protocol import BoxLike, DualProblem, SolverResult, Status
 
-WARM_UP = 8  # L-BFGS iterations from a cold start: the Hessian is zero where no eigenvalue is positive
+ASCENTS, LONGER, SHORTER = 10, 4.0, 0.25  # gradient steps of a cold start, and by how much their length may change
+TINY = 1e-300
 RECOVERY = 30  # L-BFGS iterations where no step raises the dual
 ARMIJO = 1e-4
 BACKTRACKS = 12
@@ -22,7 +22,10 @@ ENTERING = 200  # variables that may leave their bound in one step
 CG_TOLERANCE = 1e-2
 CG_ITERATIONS = 200
 CG_BUDGET = 30_000  # iterations of conjugate gradients in a whole solve: those that need more hardly end at all
+DAMPING = 0.1  # of the first step
 CORRECTIONS = 8  # of the guess which variables end at a bound
+
+Product = Callable[[Array], Array]
 
 
 class SecondOrderProblem(DualProblem, Protocol):
@@ -54,10 +57,10 @@ def solve_newton(
     if monitor(z):
         return monitor.result(Status.CONVERGED)
     if not start.any() and max_iterations > 0:
-        z, done = ascend_lbfgs(problem, monitor, z, min(WARM_UP, max_iterations))
-        if done:
+        z = _first_ascent(problem, z)
+        if monitor(z):
             return monitor.result(Status.CONVERGED)
-    damping, work = 1e-3, Work()
+    damping, work = DAMPING, Work()
     while monitor.iterations < max_iterations:
         if monitor.has_stalled:
             return monitor.result(Status.STALLED)
@@ -69,17 +72,37 @@ def solve_newton(
             if damping > 1e3:
                 before = z
                 z, done = ascend_lbfgs(problem, monitor, z, min(RECOVERY, max_iterations - monitor.iterations))
-                damping = 1e-3
+                damping = DAMPING
                 if done:
                     return monitor.result(Status.CONVERGED)
                 if np.array_equal(z, before):
                     return monitor.result(Status.STALLED)
             continue
         z, shrink = step
-        damping = max(1e-12, damping * (0.1 if shrink == 1 else 2.0))
+        damping = max(1e-12, damping * (0.2 if shrink == 1 else min(100.0, shrink**-2)))
         if monitor(z):
             return monitor.result(Status.CONVERGED)
     return monitor.result(Status.ITERATION_LIMIT)
+
+
+def _first_ascent(problem: SecondOrderProblem, z: Array) -> Array:
+    """A few projected gradient steps with Barzilai-Borwein lengths.
+
+    Newton's method cannot start at zero: no eigenvalue is positive there, and the Hessian is zero.
+    """
+    value, grad = problem.value_and_grad(z)
+    t = 1.0 / max(float(np.linalg.norm(grad)), TINY)
+    for _ in range(ASCENTS):
+        candidate = problem.bounds.clip(z + t * grad)
+        new_value, new_grad = problem.value_and_grad(candidate)
+        if not new_value > value:
+            t *= SHORTER
+            continue
+        step, bend = candidate - z, float((candidate - z) @ (grad - new_grad))
+        # where the dual is still linear the next step is the longer
+        t = min(LONGER * t, float(step @ step) / bend) if bend > 0 else LONGER * t
+        z, value, grad = candidate, new_value, new_grad
+    return z
 
 
 @dataclass
@@ -151,20 +174,23 @@ class Model:
         self.problem, self.z, self.grad, self.moving = problem, z, grad, moving
         self.product = problem.hessian_product(z, moving)
         self.damping = damping * problem.curvature
+        self.shift: float | None = None  # one for all guesses, so that what a preconditioner is made of stays the same
         self.products = 0
         self.is_solved = True  # else corrections of the guess say nothing
 
     def solve(self, d: Array, free: BoolArray) -> Array:
         """Fill the free entries of d by conjugate gradients; the gradient of the model there."""
         chosen = free[self.moving]
-        known = np.where(chosen, 0.0, d[self.moving])
+        step = np.where(chosen, 0.0, d[self.moving])
         slope = np.zeros_like(d)
-        slope[self.moving] = self.grad[self.moving] - (self.product(known) if known.any() else 0.0)
+        slope[self.moving] = self.grad[self.moving] - (self.product(step) if step.any() else 0.0)
         rhs = slope[free]
         size = float(np.linalg.norm(rhs))
         if size > 0:
-            known[chosen] = d[free] = self._free(rhs, free, chosen, self.damping * min(1.0, size))
-            slope[self.moving] = self.grad[self.moving] - self.product(known)
+            if self.shift is None:
+                self.shift = self.damping * min(1.0, size)
+            step[chosen] = d[free] = self._free(rhs, free, chosen, self.shift)
+            slope[self.moving] = self.grad[self.moving] - self.product(step)
         return slope
 
     def _free(self, rhs: Array, free: BoolArray, chosen: BoolArray, shift: float) -> Array:
@@ -175,14 +201,29 @@ class Model:
             whole[chosen] = v
             return np.asarray(self.product(whole)[chosen] + shift * v)
 
-        shape = (len(rhs), len(rhs))
-        inverse = self.problem.preconditioner(self.z, free, shift)
-        solution, missed = cg(
-            LinearOperator(shape, matvec=product, dtype=float),
-            rhs,
-            rtol=CG_TOLERANCE,
-            maxiter=CG_ITERATIONS,
-            M=None if inverse is None else LinearOperator(shape, matvec=inverse, dtype=float),
-        )
-        self.is_solved = missed == 0
-        return np.asarray(solution)
+        solution, self.is_solved = conjugate_gradients(product, rhs, self.problem.preconditioner(self.z, free, shift))
+        return solution
+
+
+def conjugate_gradients(product: Product, rhs: Array, inverse: Product | None) -> tuple[Array, bool]:
+    """Solution of ``product(x) = rhs`` to a relative residual of `CG_TOLERANCE`, and whether it was reached.
+
+    `inverse` approximates the inverse. Systems are small: here a library's checks take longer than its arithmetic.
+    """
+    x, residual = np.zeros_like(rhs), rhs.copy()
+    goal = CG_TOLERANCE**2 * float(rhs @ rhs)
+    direction, before = x, 1.0
+    for _ in range(CG_ITERATIONS):
+        if float(residual @ residual) <= goal:
+            return x, True
+        better = residual if inverse is None else inverse(residual)
+        size = float(residual @ better)
+        direction = better + (size / before) * direction
+        image = product(direction)
+        curvature = float(direction @ image)
+        if not (size > 0 and curvature > 0):  # rounding: what has been found is all there is
+            return x, False
+        x += (size / curvature) * direction
+        residual -= (size / curvature) * image
+        before = size
+    return x, float(residual @ residual) <= goal

@@ -30,7 +30,7 @@ SOLVERS = {
     "newton": Method(solve_newton, ContinuableProblem),  # a cold start may go through easier problems
     "subspace": Method(solve_subspace, ContinuableProblem),
 }
-DIRECT = 150  # features up to which Newton's method on the whole problem beats growing subspaces,
+DIRECT = 40  # features up to which Newton's method on the whole problem beats growing subspaces,
 DIRECT_STIFF = 400  # and where the problem is stiff, so that every new direction upsets the others
 
 

@@ -19,9 +19,9 @@ from sosbands.solvers.monitor import Monitor
 from sosbands.solvers.newton import SecondOrderProblem, solve_newton
 from sosbands.solvers.protocol import Bases, CertificateLike, SolverResult, Status
 
-START = 60  # dimension of the first subspace, the leading pivots of the features
+START = 25  # dimension of the first subspace
 ROUNDS = 25
-BOUNDED = 300  # features from which a bound by a Cholesky factor is worth trying before all eigenvalues
+BOUNDED = 100  # features from which a bound by a Cholesky factor is worth trying before all eigenvalues
 # With short lengthscales most points are far from all pivots: their features nearly vanish in the first subspace, where
 # only operators out of all proportion would cover them, and its dual problem has no solution in practice.
 REACH = 1e3  # how much larger operators may have to be than those for the point that asks for most
@@ -50,11 +50,17 @@ class RestrictableProblem(SecondOrderProblem, Protocol):
     def identity_values(self) -> Sequence[Array]:
         """Values of the operator I at the learning points, for each space."""
 
+    def leading_bases(self, count: int) -> Bases:
+        """Subspaces of at most this dimension that are likely to hold most of the operators."""
+
     def certificate(self, z: Array, also: Any = None) -> CertificateLike:
         """Certificate of any z; `also` is a known feasible point."""
 
-    def bounded_certificate(self, z: Array, vectors: list[Array], sides: Any) -> CertificateLike:
-        """Certificate of z and a known primal point that decomposes no large matrix; its dual value may be -inf."""
+    def bounded_certificate(self, z: Array, vectors: list[Array], sides: Any, room: float) -> CertificateLike:
+        """Certificate of z and a known primal point that decomposes no large matrix; its dual value may be -inf.
+
+        Its dual value may lie below that of z by about `room`.
+        """
 
     def restricted(self, bases: Bases) -> RestrictableProblem:
         """The same problem with operators ``Q A Q'``."""
@@ -82,7 +88,7 @@ def solve_subspace(
 
     `known` are the subspaces of a neighbouring problem, if `start` comes from one.
     """
-    first = _reaching(problem, known or tuple(np.eye(p, min(START, p)) for p in problem.dimensions))
+    first = _reaching(problem, known or problem.leading_bases(START))
     if first is None:
         return solve_newton(problem, start, tol, max_iterations, also)
     monitor = Monitor(problem, tol)
@@ -104,7 +110,10 @@ def solve_subspace(
         if gap <= 0.9 * tol:
             # the estimate never lies below the dual value, so a certificate can only succeed from here
             sides = problem.lift_sides(inner.certificate.sides, bases)
-            if max(problem.dimensions) >= BOUNDED and monitor.record(problem.bounded_certificate(z, vectors, sides), z):
+            room = 0.8 * (tol - gap) * primal
+            if max(problem.dimensions) >= BOUNDED and monitor.record(
+                problem.bounded_certificate(z, vectors, sides, room), z
+            ):
                 return _counted(monitor.result(Status.CONVERGED), iterations, made, bases)
             certificate = problem.certificate(z, sides)
             if monitor.record(certificate, z):
