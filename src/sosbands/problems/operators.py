@@ -68,9 +68,7 @@ class PrimalSide:
         shifted = PrimalSide(np.column_stack([self.B, np.sqrt(s) * c]), self.ridge, self.f + s * values)
         size, image = float(c @ c), self.B.T @ c
         inner = float(image @ image) + self.ridge * size  # of A and cc'
-        return shifted._with_norms(
-            self.trace + s * size, self.squared_norm + 2 * s * inner + s * s * size * size
-        )
+        return shifted._with_norms(self.trace + s * size, self.squared_norm + 2 * s * inner + s * s * size * size)
 
 
 def difference_eigenvalues(first: PrimalSide, second: PrimalSide) -> Array:
