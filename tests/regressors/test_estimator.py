@@ -696,9 +696,9 @@ def test_the_summary_is_true():
     assert below == pytest.approx(model.lower_(Z).mean(), rel=1e-3)
     assert above == pytest.approx(model.upper_(Z).mean(), rel=1e-3)
     assert ratio == pytest.approx(above / below, abs=0.011)
-    shapes = numbers_after(text, r"(\d+) rows shape the lower band and (\d+) the upper one")
+    shapes = numbers_after(text, r"Rows that shape them: (\d+) below, (\d+) above")
     assert shapes == [len(model.active_lower_), len(model.active_upper_)]
-    assert numbers_after(text, r"(\d+) squares below and (\d+) above") == [model.lower_.rank, model.upper_.rank]
+    assert numbers_after(text, r"squares: (\d+) below, (\d+) above") == [model.lower_.rank, model.upper_.rank]
     (gap,) = numbers_after(text, rf"Certified: .* within {number} \(relative\)")
     assert gap == pytest.approx(model.certificate_["gap"], rel=0.1)
     assert gap <= 1e-2

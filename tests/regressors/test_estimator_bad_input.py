@@ -11,13 +11,13 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from sosbands import SoSBandRegressor
-from sosbands.regressors import PAPER_SETTINGS
 from sosbands.exceptions import (
     MultiOutputError,
     NotCalibratedError,
     NotFittedError,
     SymmetricLimitError,
 )
+from sosbands.regressors import PAPER_SETTINGS
 
 RNG = np.random.default_rng(0)
 N = 30

@@ -27,6 +27,7 @@ from coverage_contract import (
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
 from sosbands.conformal import calibration
 from sosbands.exceptions import CrossedIntervalsWarning, LearningRowsWarning, OffDataWarning, ZeroResidualsWarning
+from sosbands.regressors import PAPER_SETTINGS
 
 KINDS = ("symmetric", "asymmetric")
 SCORES = ("added", "scaled")
@@ -40,9 +41,12 @@ pytestmark = [
 
 @cache
 def learnt(law_number, kind, score="added"):
-    """Bands learnt from 60 rows of a law, without calibration."""
+    """Bands learnt from 60 rows of a law, without calibration; "default" is everything as it comes."""
     X, y = LAWS[law_number].draw(np.random.default_rng(100 + law_number), 60)
+    if score == "default":
+        return SoSBandRegressor(calibration=kind, calibration_size=None, random_state=0).fit(X, y)
     options = {
+        **PAPER_SETTINGS,
         "calibration": kind,
         "conformal_score": score,
         "calibration_size": None,
@@ -60,7 +64,7 @@ def run_on_every_law(suite, kind, score="added", **options):
         suite(lambda _, model=model: model, kind, laws=(law,), draws=DRAWS, seed=number, **options)
 
 
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", [*SCORES, "default"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_coverage(kind, score):
     cells = CELLS if score == "added" else CELLS[:2]  # of 1000 rows the calibration is the same

@@ -113,4 +113,4 @@ def model_words(model: Any) -> str:
         return model_name(model)
     order = np.argsort(-model.weights_)
     parts = [f"{model.weights_[k]:.2f} {model_name(model.members_[k])}" for k in order if model.weights_[k] >= 0.005]
-    return "blend of " + " + ".join(parts)
+    return "a blend of " + " + ".join(parts)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._arguments import check
 from sosbands._types import Array, IntArray
 from sosbands.bands import BandSolution, PenaltyScale, SoSFunction, penalty_scale
 from sosbands.regressors.parameters import is_paper, resolved, symmetry_rules
@@ -84,6 +85,8 @@ def band_problem(model: Any, data: NoiseData) -> BandProblem:
     for name in ("base_scale", "noise_features", "width_penalty", "learning_coverage", "conformal_score"):
         if model.tuning_ is not None and getattr(chosen, name) is not None:
             given[name] = getattr(chosen, name)
+    if not data.r.any():
+        given["base_scale"] = NO_SCALE  # of bands without a width
     view = NoiseView.of(given["base_scale"], given["noise_features"], data.facts)
     points, unit = view.points(data.facts), view.unit(data.facts)
     z = data.r / unit
@@ -114,6 +117,7 @@ def tune_bands(model: Any, data: NoiseData, rng: np.random.RandomState, clock: f
     `clock` is when `fit` began, from which on `max_seconds` count.
     """
     given = resolved(model)
+    check_view(given, data)
     has_lengthscale = isinstance(model.kernel, str)
     open_lengthscale = has_lengthscale and isinstance(model.lengthscale, str) and model.lengthscale == "auto"
     is_open = open_lengthscale or isinstance(model.symmetry_penalty, str)
@@ -145,7 +149,8 @@ def _tune_paper(
     model: Any, data: NoiseData, given: dict[str, Any], rng: np.random.RandomState, seed: int
 ) -> TuningReport:
     """Lengthscale and symmetry penalty by the rules, everything else as given."""
-    view = NoiseView.of(given["base_scale"], given["noise_features"], data.facts)
+    base = given["base_scale"] if data.r.any() else NO_SCALE
+    view = NoiseView.of(base, given["noise_features"], data.facts)
     points, z = view.points(data.facts), data.r / view.unit(data.facts)
     names = ("width_penalty", "learning_coverage", "conformal_score")
     return tune(
@@ -162,6 +167,19 @@ def _tune_paper(
         **{name: given[name] for name in names},
         **{name: getattr(model, name) for name in FIXED},
     )
+
+
+def check_view(given: dict[str, Any], data: NoiseData) -> None:
+    """Refuse a base scale or noise features that this point model does not have."""
+    known, base, features = data.facts.scales, given["base_scale"], given["noise_features"]
+    if not data.r.any():
+        return  # no scale of nothing
+    fine = MODEL in known or base not in (MODEL, BOTH)
+    expected = "'auto', 'none' or 'forest', as the point model gives no standard deviation (return_std) of its own"
+    check("base_scale", base, fine, expected)
+    fine = LENGTHSCALES not in features.split("+") or data.facts.lengthscales is not None
+    expected = "'inputs' instead of 'lengthscales', as the point model is no GaussianProcess of what the kernel sees"
+    check("noise_features", features, fine, expected)
 
 
 def choices(model: Any, given: dict[str, Any], data: NoiseData) -> Choices:
@@ -188,8 +206,7 @@ def choices(model: Any, given: dict[str, Any], data: NoiseData) -> Choices:
 def _base_scales(given: str, data: NoiseData) -> tuple[str, ...]:
     known = set(data.facts.scales)
     if given != "auto":
-        missing = ({MODEL, FOREST} if given == BOTH else {given} - {NO_SCALE}) - known
-        return (NO_SCALE,) if missing else (given,)
+        return (given,)
     order = ((BOTH, {MODEL, FOREST}), (MODEL, {MODEL}), (FOREST, {FOREST}), (NO_SCALE, set()))
     usable = tuple(name for name, needed in order if needed <= known)
     return usable[:2] if len(data.r) <= FEW_ROWS and BOTH in usable else usable

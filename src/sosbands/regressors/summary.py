@@ -6,23 +6,36 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._words import many
 from sosbands.conformal import move_in_words, points_needed, side_levels
+from sosbands.point_models import model_words
+from sosbands.tuning.views import INPUTS, NO_SCALE
 
 
 def describe(model: Any) -> str:
     """What was learnt, how asymmetric it is, what shapes it, how certain the solver is, what calibration did."""
-    sections = (_learnt, _asymmetry, _shape, _certificate, _calibration, _promise)
+    sections = (_learnt, _reasons, _asymmetry, _shape, _certificate, _calibration, _promise)
     return "\n".join(filter(None, (section(model) for section in sections)))
 
 
 def _learnt(model: Any) -> str:
-    name = type(model.estimator_).__name__
+    name = model_words(model.estimator_)
     rows = f"{len(model.learning_rows_)} learning rows and {model.n_features_in_} features"
     scales = "the kernel's own lengthscale" if model.lengthscale_ is None else f"lengthscale {_scale(model)}"
     numbers = f"{scales}, symmetry penalty {_number(model.symmetry_penalty_)}"
     chosen = f"Set: {numbers}." if model.tuning_ is None else f"{model.tuning_.sentence} Chosen: {numbers}."
+    if model.view_.base_scale != NO_SCALE or model.view_.noise_features != INPUTS:
+        constant = isinstance(model.lengthscale_, float) and np.isinf(model.lengthscale_)
+        looks = "" if constant else f", over {model.view_.noise_features.replace('+', ', ')}"
+        chosen += f" Bands in units of the base scale {model.view_.base_scale!r}{looks}."
     residuals = f"from {rows}, by {model.residual_rule_} residuals (RMS {model.residual_rms_:.4g})"
     return f"Bands around {name}, learnt {residuals}. {chosen}"
+
+
+def _reasons(model: Any) -> str:
+    """One line for each setting that was chosen: by how much the best other value scored worse on held-out rows."""
+    reasons = () if model.tuning_ is None else model.tuning_.reasons
+    return "\n".join(f"Chosen {reason}." for reason in reasons)
 
 
 def _scale(model: Any) -> str:
@@ -42,7 +55,8 @@ def _asymmetry(model: Any) -> str:
         words = "the bands are as good as symmetric"
     else:
         words = f"the bands reach {_times(ratio)} as far {side} the prediction as on the other side"
-    return f"On average they reach {below:.4g} below and {above:.4g} above the prediction before calibration: {words}."
+    unit = "" if model.view_.base_scale == NO_SCALE else " (in base scales)"
+    return f"On average they reach {below:.4g} below and {above:.4g} above the prediction before calibration{unit}: {words}."
 
 
 def _times(ratio: float) -> str:
@@ -51,12 +65,10 @@ def _times(ratio: float) -> str:
 
 def _shape(model: Any) -> str:
     below, above = len(model.active_lower_), len(model.active_upper_)
-    squares = f"{model.lower_.rank} squares below and {model.upper_.rank} above"
+    squares = f"squares: {model.lower_.rank} below, {model.upper_.rank} above"
     dropped = int(np.floor(model.outlier_fraction * len(model.learning_rows_)))
-    free = f" {dropped} rows with the largest residuals are left out of the bands." if dropped else ""
-    return (
-        f"{below} rows shape the lower band and {above} the upper one (active_lower_, active_upper_); {squares}.{free}"
-    )
+    free = f" {many(dropped, 'row')} with the largest residuals left out of the bands." if dropped else ""
+    return f"Rows that shape them: {below} below, {above} above (active_lower_, active_upper_); {squares}.{free}"
 
 
 def _certificate(model: Any) -> str:
@@ -83,10 +95,12 @@ def _calibration(model: Any) -> str:
     q = calibration.quantiles(model.confidence_level, model.calibration)[0].tolist()
     if not np.isfinite(q).all():
         return ""
+    scaled = model.view_.base_scale != NO_SCALE and score.name == "added"
+    unit = ", in base scales" if scaled else ""
     if model.calibration == "symmetric":
-        return f"{at}: {move_in_words(score, q[0], 'both ends')}."
+        return f"{at}: {move_in_words(score, q[0], 'both ends')}{unit}."
     ends = (move_in_words(score, each, f"the {side} end") for each, side in zip(q, ("lower", "upper"), strict=True))
-    return f"{at}: {', '.join(ends)}."
+    return f"{at}: {', '.join(ends)}{unit}."
 
 
 def _promise(model: Any) -> str:

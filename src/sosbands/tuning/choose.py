@@ -30,6 +30,9 @@ NAMES = {
 }
 
 
+IDLE = ("noise_features", "width_penalty", "learning_coverage")  # that say nothing of bands of constant width
+
+
 def choose(
     facts: RowFacts,
     r: Array,
@@ -162,6 +165,8 @@ def _reasons(best: Choice, found: Sequence[Choice]) -> tuple[str, ...]:
     chosen, rows = best.row(), [each.row() for each in found]
     lines = []
     for name, words in NAMES.items():
+        if is_constant(best.candidate) and name in IDLE:
+            continue
         others = [row for row in rows if not _same(row[name], chosen[name]) and np.isfinite(row["criterion"])]
         if not others:
             continue
