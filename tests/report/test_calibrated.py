@@ -11,6 +11,7 @@ from sosbands import SoSBandRegressor
 from sosbands.conformal import Band, ScaledScore, conformal_rank, points_needed
 from sosbands.metrics import evaluate_intervals
 from sosbands.metrics.sampling import share_range
+from sosbands.regressors.parameters import PAPER_SETTINGS
 from sosbands.report import explore
 from sosbands.report.calibrated import calibrated, groups_along, levels_offered, promise
 from sosbands.report.payload import CODE, payload
@@ -24,7 +25,8 @@ pytestmark = [
 
 def quick(**settings):
     """Rough bands, some of which calibration narrows by more than their width."""
-    return SoSBandRegressor(LinearRegression(), lengthscale=0.2, symmetry_penalty=0.0, constant=False, **settings)
+    rough = {"lengthscale": 0.2, "symmetry_penalty": 0.0, "constant": False}
+    return SoSBandRegressor(LinearRegression(), **{**PAPER_SETTINGS, **rough, **settings})
 
 
 def line_data(n=180, seed=0):
@@ -153,8 +155,8 @@ def test_what_is_stored_is_what_was_computed(explored):
 class TwiceScore(ScaledScore):
     """A score that the package does not have."""
 
-    def band(self, center, below, above, support=None):
-        return Band(center, center, 2 * below, 2 * above, support)
+    def band(self, center, below, above, support=None, unit=1.0):
+        return Band(center, center, 2 * unit * below, 2 * unit * above, support)
 
 
 def test_another_score_needs_no_other_code(explored):

@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 from report_browser import CHROMIUM, NAMES, Browser, Page, as_number
 from sosbands import SoSBandRegressor
 from sosbands.conformal import conformal_rank
+from sosbands.regressors.parameters import PAPER_SETTINGS
 from sosbands.report import explore, render
 from sosbands.report.payload import _coded
 
@@ -56,7 +57,8 @@ def line_data(n=120, seed=0):
 
 
 def quick(**settings):
-    return SoSBandRegressor(LinearRegression(), **{"lengthscale": 0.6, "symmetry_penalty": 20.0, **settings})
+    fixed = {**PAPER_SETTINGS, "lengthscale": 0.6, "symmetry_penalty": 20.0}
+    return SoSBandRegressor(LinearRegression(), **{**fixed, **settings})
 
 
 def fitted_alike(data, X, y, estimator):

@@ -129,15 +129,15 @@
 
   function showConstants() {
     say("decision", data.sentence);
+    at("reasons").replaceChildren(...data.reasons.map((reason) => element("li", reason)));
+    at("reasons").hidden = !data.reasons.length;
     say("decision-numbers", settingWords(data, data.paths[0].steps[start]));
     say("promise", promiseWords(data));
     at("footer").replaceChildren(...footerWords(data).map((note) => element("p", note)));
     const last = data.paths[0].steps[data.paths[0].steps.length - 1];
     if (last.penalty !== null) say("most", penaltyWords(last));
-    if (!data.tuned) {
-      say("choice", "As given");
-      say("decision-title", "What was given");
-    }
+    if (!data.tuned) say("choice", "As given");
+    if (!data.tuned && !data.reasons.length) say("decision-title", "What was given");
   }
 
   function element(tag, text) {

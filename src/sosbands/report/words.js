@@ -120,7 +120,7 @@ function certificateFacts(step) {
 }
 
 function settingWords(data, step) {
-  return `In use: symmetry penalty ${penaltyWords(step)}, ${data.paths[0].name}. The curve above the slider: `
+  return `In use: symmetry penalty ${penaltyWords(step)}, ${data.paths[0].name}, ${data.settings}. The curve above the slider: `
     + `${CRITERIA[data.criterion] || data.criterion} on held-out learning rows, at the lengthscale shown.`;
 }
 

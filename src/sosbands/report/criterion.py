@@ -1,0 +1,79 @@
+"""What the tuning criterion says about each step: by cross-validation on learning rows, on the folds of the tuning."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils import check_random_state
+
+from sosbands._types import IntArray
+from sosbands.conformal import SCORES
+from sosbands.report.recorded import RecordedBands
+from sosbands.tuning.automatic import AutomaticSearch, Candidate, Choices
+from sosbands.tuning.candidates import candidate_lengthscales
+from sosbands.tuning.choose import score_levels
+from sosbands.tuning.criterion import fold_bands, pool
+from sosbands.tuning.split import MIN_ROWS, held_out_folds, searched_data, searched_rows
+from sosbands.tuning.views import RowFacts
+
+
+def criterion_of_steps(model: RecordedBands, lengthscale: Any, penalties: list[float]) -> list[float | None]:
+    """The tuning criterion of each penalty at this lengthscale, everything else as in the model's problem.
+
+    None for each if there are too few residuals, or none that differs from zero, and where a solve failed.
+    """
+    z = model.problem_.z
+    if len(z) < MIN_ROWS or not z.any():
+        return [None] * len(penalties)
+    found = (_of_the_choice if model.is_automatic else _of_the_rules)(model, lengthscale, penalties)
+    return [value if np.isfinite(value) else None for value in found]
+
+
+def _of_the_choice(model: RecordedBands, lengthscale: Any, penalties: list[float]) -> list[float]:
+    """The held-out interval score by which the automatic choice compares its candidates."""
+    problem, (rows, folds) = model.problem_, _held_out(model)
+    view, facts = problem.view, RowFacts(problem.points[rows], np.zeros(len(rows)), {})
+    scores, unit = (problem.conformal_score,), problem.unit[rows]
+    options = {**problem.options, "solver": model.solver}
+    search = AutomaticSearch(
+        facts,
+        problem.z[rows] * unit,
+        folds,
+        options,
+        Choices((view.base_scale,), (view.noise_features,), scores),
+        score_levels(model.confidence_level),
+    )
+    settings = {**problem.wanted, "lengthscale": lengthscale}
+    candidates = [
+        Candidate(view.base_scale, view.noise_features, **{**settings, "symmetry_penalty": penalty})
+        for penalty in penalties
+    ]
+    search.views[candidates[0].view] = facts.points, unit
+    search.evaluate(candidates)
+    return [search.choices_of(each)[0].value for each in candidates]
+
+
+def _of_the_rules(model: RecordedBands, lengthscale: Any, penalties: list[float]) -> list[float]:
+    """The criterion of the rules for lengthscale and symmetry penalty."""
+    problem, score = model.problem_, SCORES[model.problem_.conformal_score]
+    names = ("width_penalty", "learning_coverage")
+    options = problem.options | {name: problem.wanted[name] for name in names}
+    data = searched_data(problem.points, problem.z, *_held_out(model), options, score)
+    ells = candidate_lengthscales(data.points, model.kernel, lengthscale, data.folds[0])
+    parts = Parallel(n_jobs=model.n_jobs)(
+        delayed(fold_bands)(data, fold, ells, penalties) for fold in range(len(data.folds))
+    )
+    found = pool(data, ells, penalties, dict(enumerate(parts)))
+    return [each.value(model.criterion_asked) for each in found]
+
+
+def _held_out(model: RecordedBands) -> tuple[IntArray, tuple[IntArray, ...]]:
+    """The rows and folds that the tuning had; folds of the model's own seed if nothing was tuned."""
+    if model.tuning_ is not None:
+        return model.tuning_.rows, model.tuning_.folds
+    rng = deepcopy(check_random_state(model.random_state))  # looking at a model must not change its generator
+    rows = searched_rows(len(model.problem_.z), rng)
+    return rows, held_out_folds(len(rows), model.cv, rng)
