@@ -243,7 +243,7 @@ class AutomaticSearch:
         constant = self._start(*best.view, np.inf)
         if is_constant(best):
             best = self._start(*best.view, self._lengthscales(best.view, (START_FACTOR,))[0])
-        self.evaluate(best._replace(symmetry_penalty=coupling * best.width_penalty) for coupling in COUPLINGS)
+        self.evaluate([best._replace(symmetry_penalty=coupling * best.width_penalty) for coupling in COUPLINGS])
         if self.choices.lengthscales is None:
             self.evaluate([constant._replace(symmetry_penalty=0.0)])
 
