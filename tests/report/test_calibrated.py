@@ -55,9 +55,8 @@ def results(data):
     return calibrated(path.steps[path.chosen], data, levels_offered(data), groups), groups
 
 
-def test_every_number_is_that_of_the_estimator_at_every_level(explored):
-    data, model, X_test = explored
-    found, groups = results(data)
+def check_numbers(data, model, X_test, found, groups):
+    """Compare with what the estimator and the metrics give at every level; the number of empty intervals."""
     y, center, n = data.test.y, data.test.prediction, len(data.test)
     empty = 0
     for k, level in enumerate(levels_offered(data)):
@@ -77,6 +76,13 @@ def test_every_number_is_that_of_the_estimator_at_every_level(explored):
                 assert found.groups[axis][g, 0, k] == np.sum(y[rows] >= lower[rows])
                 assert found.groups[axis][g, 1, k] == np.sum(y[rows] <= upper[rows])
         empty += row["n_empty"]
+    return empty
+
+
+def test_every_number_is_that_of_the_estimator_at_every_level(explored):
+    data, model, X_test = explored
+    found, groups = results(data)
+    empty = check_numbers(data, model, X_test, found, groups)
     assert (empty > 0) == (data.score.name == "added")  # crossed ends are among the cases
     assert np.isinf(found.width[-1])  # and infinite intervals
     assert found.error[-1] == 0

@@ -33,27 +33,42 @@ def criterion_of_steps(model: RecordedBands, lengthscale: Any, penalties: list[f
 
 
 def _of_the_choice(model: RecordedBands, lengthscale: Any, penalties: list[float]) -> list[float]:
-    """The held-out interval score by which the automatic choice compares its candidates."""
-    problem, (rows, folds) = model.problem_, _held_out(model)
-    view, facts = problem.view, RowFacts(problem.points[rows], np.zeros(len(rows)), {})
-    scores, unit = (problem.conformal_score,), problem.unit[rows]
-    options = {**problem.options, "solver": model.solver}
-    search = AutomaticSearch(
-        facts,
-        problem.z[rows] * unit,
-        folds,
-        options,
-        Choices((view.base_scale,), (view.noise_features,), scores),
-        score_levels(model.confidence_level),
-    )
+    """The held-out interval score by which the automatic choice compares candidates; what it knows is not repeated."""
+    problem, view = model.problem_, model.problem_.view
     settings = {**problem.wanted, "lengthscale": lengthscale}
     candidates = [
         Candidate(view.base_scale, view.noise_features, **{**settings, "symmetry_penalty": penalty})
         for penalty in penalties
     ]
-    search.views[candidates[0].view] = facts.points, unit
-    search.evaluate(candidates)
-    return [search.choices_of(each)[0].value for each in candidates]
+    found = {each: value for each in candidates if (value := _known(model, each)) is not None}
+    search = _search(model)
+    search.evaluate([each for each in candidates if each not in found])
+    return [found[each] if each in found else search.choices_of(each)[0].value for each in candidates]
+
+
+def _known(model: RecordedBands, candidate: Candidate) -> float | None:
+    """What the tuning found this candidate to be worth, if it tried it."""
+    rows = () if model.tuning_ is None else model.tuning_.evaluations
+    wanted = candidate._asdict() | {"conformal_score": model.conformal_score_}
+    values = [row["criterion"] for row in rows if all(np.array_equal(row[name], wanted[name]) for name in wanted)]
+    return values[0] if values else None
+
+
+def _search(model: RecordedBands) -> AutomaticSearch:
+    """A search among candidates with the view and the score of the model."""
+    problem, (rows, folds) = model.problem_, _held_out(model)
+    view, unit = problem.view, problem.unit[rows]
+    facts = RowFacts(problem.points[rows], np.zeros(len(rows)), {})  # the view below is all that is looked at
+    search = AutomaticSearch(
+        facts,
+        problem.z[rows] * unit,
+        folds,
+        {**problem.options, "solver": model.solver},
+        Choices((view.base_scale,), (view.noise_features,), (problem.conformal_score,)),
+        score_levels(model.confidence_level),
+    )
+    search.views[view.base_scale, view.noise_features] = facts.points, unit
+    return search
 
 
 def _of_the_rules(model: RecordedBands, lengthscale: Any, penalties: list[float]) -> list[float]:

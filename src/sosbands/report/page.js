@@ -130,7 +130,7 @@
   function showConstants() {
     say("decision", data.sentence);
     at("reasons").replaceChildren(...data.reasons.map((reason) => element("li", reason)));
-    at("reasons").hidden = !data.reasons.length;
+    at("why").hidden = !data.reasons.length;
     say("decision-numbers", settingWords(data, data.paths[0].steps[start]));
     say("promise", promiseWords(data));
     at("footer").replaceChildren(...footerWords(data).map((note) => element("p", note)));

@@ -16,8 +16,8 @@ from sosbands.report.recorded import RecordedBands
 
 # In the units of normalised problems; the change happens between 5 and 1000. The tuner's candidates are among them.
 PENALTIES = (0.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, np.inf)
-# The same in width penalties, for bands that need not cover every row: there the change happens between 0.1 and 10.
-COUPLINGS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, np.inf)
+# The same in width penalties, for bands that need not cover every row: there the change happens between 0.1 and 20.
+COUPLINGS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
