@@ -11,7 +11,7 @@ from sosbands import SoSBandRegressor
 from sosbands.conformal import Band, ScaledScore, conformal_rank, points_needed
 from sosbands.metrics import evaluate_intervals
 from sosbands.metrics.sampling import share_range
-from sosbands.regressors.parameters import PAPER_SETTINGS
+from sosbands.regressors import PAPER_SETTINGS
 from sosbands.report import explore
 from sosbands.report.calibrated import calibrated, groups_along, levels_offered, promise
 from sosbands.report.payload import CODE, payload

@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sosbands import SoSBandRegressor
 from sosbands.conformal import conformal_quantile
-from sosbands.regressors.parameters import PAPER_SETTINGS
+from sosbands.regressors import PAPER_SETTINGS
 from sosbands.report import explore, render, table, write_page
 from sosbands.report.payload import payload
 from sosbands.tuning import Rules
