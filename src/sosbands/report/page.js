@@ -129,7 +129,7 @@
 
   function showConstants() {
     say("decision", data.sentence);
-    at("reasons").replaceChildren(...data.reasons.map((reason) => element("li", reason)));
+    at("reasons").replaceChildren(...data.reasons.map(reasonItem));
     at("why").hidden = !data.reasons.length;
     say("decision-numbers", settingWords(data, data.paths[0].steps[start]));
     say("promise", promiseWords(data));
@@ -138,6 +138,13 @@
     if (last.penalty !== null) say("most", penaltyWords(last));
     if (!data.tuned) say("choice", "As given");
     if (!data.tuned && !data.reasons.length) say("decision-title", "What was given");
+  }
+
+  // What is in use stands before the colon.
+  function reasonItem(reason) {
+    const [value, ...rest] = reason.split(": "), item = document.createElement("li");
+    item.append(element("b", value), ["", ...rest].join(": "));
+    return item;
   }
 
   function element(tag, text) {
