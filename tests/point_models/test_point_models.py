@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_smoothing_spline
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -370,10 +370,18 @@ def test_callable_names_bad_values(function, message):
 
 
 def test_default_regressor():
-    assert type(default_regressor(2000)) is GaussianProcess
-    large = default_regressor(2001, random_state=3)
-    assert type(large) is HistGradientBoostingRegressor
-    assert large.random_state == 3
+    assert type(default_regressor(39)) is GaussianProcess
+    forests = [ExtraTreesRegressor, RandomForestRegressor]
+    few, some = [GaussianProcess, *forests], [GaussianProcess, ExtraTreesRegressor, HistGradientBoostingRegressor]
+    expected = {40: few, 199: few, 200: some, 2000: some, 2001: some[1:], 20_000: some[1:], 20_001: some[2:]}
+    for n, types in expected.items():
+        blend = default_regressor(n, random_state=3)
+        ridge, *others = blend.members
+        assert isinstance(ridge[-1], RidgeCV)
+        assert [type(each) for each in others] == types
+        seeds = {each.random_state for each in others if hasattr(each, "random_state")} | {blend.random_state}
+        assert len(seeds) == 1
+        assert isinstance(seeds.pop(), int)
     with pytest.raises(ValueError, match="n_rows=0: expected"):
         default_regressor(0)
 
@@ -389,7 +397,7 @@ def wiggly(n, seed):
     ("estimator", "rule"),
     [
         (GaussianProcess(), "leave-one-out"),
-        (default_regressor(2000), "leave-one-out"),
+        (default_regressor(2000), "out-of-fold"),
         (SmoothingSplineRegressor(), "in-sample"),
         (FrozenEstimator(RandomForestRegressor()), "in-sample"),
         (FrozenEstimator(GaussianProcess()), "in-sample"),
@@ -432,7 +440,7 @@ def test_models_with_leave_one_out_residuals():
 )
 def test_models_without_leave_one_out_residuals(estimator):
     with pytest.raises(
-        LeaveOneOutError, match="^residuals='leave-one-out' with the point model .*: expected a Gaussian"
+        LeaveOneOutError, match="(?s)^residuals='leave-one-out' with the point model .*: expected a Gaussian"
     ):
         chosen_rule("leave-one-out", estimator)
 

@@ -16,6 +16,7 @@ from sosbands.point_models import (
     CallableRegressor,
     GaussianProcess,
     SmoothingSplineRegressor,
+    knows_spread,
     learn_residuals,
     one_per_row,
     residuals,
@@ -145,7 +146,7 @@ def test_models_that_know_no_deviation(model):
     if isinstance(model, FrozenEstimator):
         model = FrozenEstimator(Ridge().fit(rows, Y))
     assert learn_residuals(model, rows, Y, residuals="in-sample", with_std=True).std is None
-    assert not residuals.knows_std(make_pipeline(StandardScaler(), model))
+    assert not knows_spread(make_pipeline(StandardScaler(), model))
 
 
 def test_a_frozen_model_is_asked_for_the_deviation_it_knows():

@@ -29,6 +29,7 @@ from sosbands.exceptions import (
 )
 from sosbands.metrics import evaluate_intervals, interval_score, interval_scorer
 from sosbands.point_models.gaussian_process import GaussianProcess
+from sosbands.regressors import PAPER_SETTINGS
 from sosbands.regressors.rows import groups_without, learnt_rows, split_rows
 
 RNG = np.random.default_rng(7)
@@ -39,7 +40,7 @@ X_NEW = RNG.uniform(-0.8, 0.8, (30, 2))
 Y_NEW = np.sin(2 * X_NEW[:, 0]) + (1.2 + X_NEW[:, 1]) * (RNG.exponential(size=30) - 0.7)
 
 
-FAST = {"lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}  # tuning: see its own tests
+FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
 
 
 def fast(estimator=None, **options):
@@ -60,6 +61,7 @@ def model():
 @parametrize_with_checks(
     [
         SoSBandRegressor(),
+        SoSBandRegressor(GaussianProcess(), **PAPER_SETTINGS),
         SoSBandRegressor(Ridge(), calibration="asymmetric", symmetry_penalty=2.0, lengthscale=1.5, random_state=0),
     ]
 )
@@ -290,7 +292,7 @@ def test_categories_and_missing_values_end_to_end(name):
     assert 0.8 <= row["coverage"] <= 1
     assert np.mean((ends[:, 0] <= y_new) & (y_new <= ends[:, 1])) == row["coverage"]
     assert model.feature_names_in_.tolist() == ["size", "kind", "place"]
-    assert model.residual_rule_ == ("leave-one-out" if name == "default" else "out-of-fold")
+    assert model.residual_rule_ == "out-of-fold"
     with pytest.raises(ValueError, match="feature names"):
         model.predict(new[["kind", "size", "place"]])
 
@@ -338,18 +340,18 @@ def test_in_sample_and_out_of_fold_residuals():
     assert fast(SmoothingSplineRegressor()).fit(X[:, :1], Y).residual_rule_ == "in-sample"
 
 
-def test_the_default_process_gives_leave_one_out_residuals():
+def test_a_process_gives_leave_one_out_residuals():
     """The bands cover what the process without a row errs by at that row, not what it errs by with it."""
-    auto = SoSBandRegressor(calibration_size=None, **FAST).fit(X, Y)
+    auto = fast(GaussianProcess(), calibration_size=None).fit(X, Y)
     assert auto.residual_rule_ == "leave-one-out"
     assert "by leave-one-out residuals" in auto.summary()
     r, Z = GaussianProcess().fit(X, Y).leave_one_out_residuals(), auto.preprocessor_.transform(X)
     assert auto.residual_rms_ == pytest.approx(np.sqrt(np.mean(r**2)), rel=1e-12)
     assert (auto.upper_(Z) >= r - 1e-9).all()
     assert (auto.lower_(Z) >= -r - 1e-9).all()
-    explicit = SoSBandRegressor(calibration_size=None, residuals="leave-one-out", **FAST).fit(X, Y)
+    explicit = fast(GaussianProcess(), calibration_size=None, residuals="leave-one-out").fit(X, Y)
     assert np.array_equal(explicit.upper_(Z), auto.upper_(Z))
-    own = SoSBandRegressor(calibration_size=None, residuals="in-sample", **FAST).fit(X, Y)
+    own = fast(GaussianProcess(), calibration_size=None, residuals="in-sample").fit(X, Y)
     assert own.residual_rule_ == "in-sample"
     assert own.residual_rms_ == pytest.approx(np.sqrt(np.mean((Y - own.predict(X)) ** 2)), rel=1e-12)
     assert own.residual_rms_ < auto.residual_rms_
@@ -366,7 +368,7 @@ def test_leave_one_out_residuals_of_a_pipeline():
 
 
 def test_leave_one_out_residuals_that_no_model_gives():
-    """Said before the point model is fitted; the default is no process above 2000 learning rows."""
+    """Said before the point model is fitted; the default is a blend."""
 
     class Untouched(LinearRegression):
         def fit(self, X, y):  # noqa: ARG002
@@ -375,8 +377,8 @@ def test_leave_one_out_residuals_that_no_model_gives():
     for model in (Untouched(), make_pipeline(StandardScaler(), Untouched())):
         with pytest.raises(LeaveOneOutError, match=r"residuals='leave-one-out' with the point model Untouched\(\)"):
             fast(model, residuals="leave-one-out").fit(X, Y)
-    with pytest.raises(LeaveOneOutError, match="point model HistGradientBoosting.*up to 2000 learning rows"):
-        SoSBandRegressor(residuals="leave-one-out", calibration_size=None).fit(np.zeros((2001, 1)), np.zeros(2001))
+    with pytest.raises(LeaveOneOutError, match="(?s)point model ModelBlend.*expected a GaussianProcess"):
+        fast(residuals="leave-one-out", calibration_size=None).set_params(estimator=None).fit(X, Y)
 
 
 @pytest.mark.parametrize("residuals", ["auto", "leave-one-out"])

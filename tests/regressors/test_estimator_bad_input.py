@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from sosbands import SoSBandRegressor
+from sosbands.regressors import PAPER_SETTINGS
 from sosbands.exceptions import (
     MultiOutputError,
     NotCalibratedError,
@@ -28,7 +29,7 @@ MANY = np.stack([Y, Y], axis=1)
 NAN_X = np.where(np.arange(2 * N).reshape(N, 2) == 7, np.nan, X)
 NAN_Y = np.where(np.arange(N) == 3, np.nan, Y)
 
-FAST = {"lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
+FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
 
 
 # ---------------------------------------------------------------- the constructor, complained about in fit
@@ -48,8 +49,8 @@ PARAMETERS = [
     ("calibration", "plain", "'symmetric' or 'asymmetric'"),
     ("calibration", None, "'symmetric' or 'asymmetric'"),
     ("calibration", ["symmetric"], "'symmetric' or 'asymmetric'"),
-    ("conformal_score", "times", r"one of \['added', 'scaled'\]"),
-    ("conformal_score", None, r"one of \['added', 'scaled'\]"),
+    ("conformal_score", "times", r"one of \['auto', 'added', 'scaled'\]"),
+    ("conformal_score", None, r"one of \['auto', 'added', 'scaled'\]"),
     ("calibration_size", 0, "a fraction in .*number of rows >= 1, or None"),
     ("calibration_size", -3, "a fraction in .*number of rows >= 1, or None"),
     ("calibration_size", 1.0, "a fraction in .*number of rows >= 1, or None"),
@@ -89,6 +90,14 @@ PARAMETERS = [
     ("width_penalty", -1.0, "a number >= 0"),
     ("width_penalty", np.inf, "a number >= 0"),
     ("width_penalty", "10", "a number >= 0"),
+    ("base_scale", "std", "one of.*none.*model.*forest.*both"),
+    ("base_scale", None, "one of.*none.*model.*forest.*both"),
+    ("noise_features", "x", "'auto', or some of 'inputs'"),
+    ("noise_features", "inputs+lengthscales", "'auto', or some of 'inputs'"),
+    ("noise_features", "scale+scale", "'auto', or some of 'inputs'"),
+    ("noise_features", None, "'auto', or some of 'inputs'"),
+    ("max_seconds", -1, "None or a number >= 0"),
+    ("max_seconds", "long", "None or a number >= 0"),
     ("trace_penalty", -1e-9, "a number >= 0"),
     ("frobenius_penalty", 0, "a number > 0"),
     ("frobenius_penalty", True, "a number >= 0"),

@@ -1,4 +1,4 @@
-"""What "auto" means in SoSBandRegressor: the tuner's choice and report, also if one of the two is fixed."""
+"""What "auto" means for lengthscale and symmetry penalty of the paper's problem: the tuner's choice and report."""
 
 from dataclasses import replace
 
@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sosbands import SoSBandRegressor, learn_bands, load
 from sosbands.bands import penalty_scale
 from sosbands.kernels import median_lengthscale
+from sosbands.regressors import PAPER_SETTINGS
 from sosbands.tuning import Rules, TuningReport, candidates, tune
 
 N = 120
@@ -34,7 +35,8 @@ def oracle(Z):
 
 
 def fitted(y, **options):
-    return SoSBandRegressor(oracle, **{"calibration_size": None, "cv": 3, "random_state": 0, **options}).fit(X, y)
+    given = {"calibration_size": None, "cv": 3, "random_state": 0, **PAPER_SETTINGS, **options}
+    return SoSBandRegressor(oracle, **given).fit(X, y)
 
 
 def test_skewed_noise_gives_asymmetric_bands():
@@ -110,7 +112,7 @@ def test_settings_reach_the_tuner(monkeypatch):
         seen.update(options)
         return tune(points, residuals, **options)
 
-    monkeypatch.setattr("sosbands.regressors.sos_bands.tune", spy)
+    monkeypatch.setattr("sosbands.regressors.band_problem.tune", spy)
     settings = {"criterion": "dcor", "symmetry_test": None, "test_level": 0.2, "width_penalty": 3.0}
     fitted(SKEWED, n_jobs=1, symmetry_kind="operator", **settings)
     rules = seen["rules"]
@@ -129,7 +131,7 @@ def test_rules_decide_everything_but_the_seed(monkeypatch):
         seen.append(rules)
         return tune(points, residuals, rules=rules, **options)
 
-    monkeypatch.setattr("sosbands.regressors.sos_bands.tune", spy)
+    monkeypatch.setattr("sosbands.regressors.band_problem.tune", spy)
     model = fitted(SKEWED, rules=PAPER)
     fitted(SKEWED, criterion="hsic", symmetry_test="kruskal-wallis")
     assert replace(seen[0], seed=0) == PAPER
@@ -189,14 +191,14 @@ def test_small_levels_get_permutations_enough(level):
 @pytest.mark.filterwarnings("ignore::sosbands.exceptions.ZeroResidualsWarning")
 def test_kernel_objects_where_nothing_can_be_told():
     for rows in (slice(0, 3), slice(0, N)):
-        model = SoSBandRegressor(oracle, kernel=RBF(0.5), calibration_size=None).fit(X[rows], X[rows, 0])
+        model = SoSBandRegressor(oracle, kernel=RBF(0.5), calibration_size=None, **PAPER_SETTINGS).fit(X[rows], X[rows, 0])
         assert model.lengthscale_ is None
     assert fitted(SKEWED, kernel=RBF(0.5), symmetry_penalty=1.0).tuning_ is None
     assert fitted(np.array(X[:, 0]), lengthscale=0.5).lengthscale_ == 0.5
 
 
 def test_a_tuned_model_is_saved_with_its_report(tmp_path):
-    model = SoSBandRegressor(LinearRegression(), cv=3, random_state=0).fit(X, SKEWED)
+    model = SoSBandRegressor(LinearRegression(), cv=3, random_state=0, **PAPER_SETTINGS).fit(X, SKEWED)
     model.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
     assert loaded.tuning_.sentence == model.tuning_.sentence

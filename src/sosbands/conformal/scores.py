@@ -69,7 +69,7 @@ class AddedScore:
         self, center: Array, below: Array, above: Array, support: Array | None = None, unit: Array | float = 1.0
     ) -> Band:
         """Ends at the reach of both functions, the base scale as unit."""
-        return Band(np.subtract(center, unit * below), np.add(center, unit * above), unit, support=support)
+        return Band(center - np.multiply(unit, below), center + np.multiply(unit, above), unit, support=support)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _num_samples
 from sosbands._types import Array
 from sosbands.exceptions import LeaveOneOutError
 from sosbands.point_models.blend import ModelBlend
-from sosbands.point_models.defaults import MAX_GAUSSIAN_PROCESS_ROWS, CallableRegressor
+from sosbands.point_models.defaults import CallableRegressor
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.smoothing_spline import SmoothingSplineRegressor
 from sosbands.point_models.spread import knows_spread, predict_with_spread
@@ -202,7 +202,7 @@ def leave_one_out_process(estimator: Any) -> GaussianProcess:
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if not isinstance(last, GaussianProcess):
         raise LeaveOneOutError(
-            f"residuals='leave-one-out' with the point model {last!r}: expected a GaussianProcess (the default up to "
-            f"{MAX_GAUSSIAN_PROCESS_ROWS} learning rows), alone or as the last step of a pipeline"
+            f"residuals='leave-one-out' with the point model {last!r}: expected a GaussianProcess "
+            "(sosbands.point_models), alone or as the last step of a pipeline"
         )
     return last

@@ -21,6 +21,7 @@ from sosbands.conformal import SCORES
 from sosbands.exceptions import InfeasibleProblemError, ScaleError
 from sosbands.kernels import median_lengthscale
 from sosbands.stats import TestResult, sign_flip_test
+from sosbands.tuning.candidates import is_symmetric
 from sosbands.tuning.criterion import QUIET
 from sosbands.tuning.held_out import HeldOut, minus_log_interval_score
 from sosbands.tuning.views import NoiseView, RowFacts
@@ -34,8 +35,16 @@ STEPS = {"lengthscale": 2.0, "width_penalty": 10.0}  # by which a line is extend
 EXTENSIONS = 2  # at most so often
 COVERAGES = (0.8, 0.95)
 COUPLINGS = (0.0, 1.0, 10.0)  # symmetry penalties, in width penalties
+SKEW_BONUS = 0.01  # what a significant test of skew is worth, in logarithms of the score: 1 %
 FIRST_FOLDS = 2  # on which all views are compared
 FINALISTS = 2  # views around which the search goes on
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A lengthscale of the user's, in whatever form `learn_bands` takes; equal to itself only."""
+
+    value: Any
 
 
 class Candidate(NamedTuple):
@@ -52,6 +61,16 @@ class Candidate(NamedTuple):
     def view(self) -> tuple[str, str]:
         """Base scale and noise features."""
         return self.base_scale, self.noise_features
+
+    def settings(self) -> dict[str, Any]:
+        """The rest, as `learn_band_sequence` takes it."""
+        ell = self.lengthscale.value if isinstance(self.lengthscale, Given) else self.lengthscale
+        return {
+            "lengthscale": ell,
+            "width_penalty": self.width_penalty,
+            "learning_coverage": self.learning_coverage,
+            "symmetry_penalty": self.symmetry_penalty,
+        }
 
 
 @dataclass(frozen=True)
@@ -111,7 +130,7 @@ class Choice:
     def row(self) -> dict[str, Any]:
         """A line of the report."""
         kept = {"conformal_score": self.conformal_score, "criterion": self.value, "uncertified": self.uncertified}
-        return {**self.candidate._asdict(), **kept}
+        return {**self.candidate._asdict(), **self.candidate.settings(), **kept}
 
 
 @dataclass(eq=False)
@@ -150,6 +169,7 @@ class AutomaticSearch:
         self.parallel = Parallel(n_jobs=self.n_jobs)
         self.views: dict[tuple[str, str], tuple[Array, Array]] = {}
         self.medians: dict[tuple[str, str], float] = {}
+        self.given = [Given(value) for value in self.choices.lengthscales or ()]
 
     def run(self) -> Choice:
         """Search, and give the best."""
@@ -188,7 +208,7 @@ class AutomaticSearch:
 
     def _lengthscales(self, view: tuple[str, str], factors: Sequence[float]) -> list[Any]:
         if self.choices.lengthscales is not None:
-            return list(self.choices.lengthscales)
+            return self.given
         return [factor * self.median(view) for factor in factors]
 
     def _race(self, starts: Sequence[Candidate]) -> list[Candidate]:
@@ -243,7 +263,16 @@ class AutomaticSearch:
         constant = self._start(*best.view, np.inf)
         if is_constant(best):
             best = self._start(*best.view, self._lengthscales(best.view, (START_FACTOR,))[0])
-        self.evaluate([best._replace(symmetry_penalty=coupling * best.width_penalty) for coupling in COUPLINGS])
+        places = [best, best._replace(learning_coverage=self._start(*best.view, np.inf).learning_coverage)]
+        if self.choices.lengthscales is None:  # each side has half of the rows to learn from
+            places += [each._replace(lengthscale=STEPS["lengthscale"] * each.lengthscale) for each in places]
+        self.evaluate(
+            [
+                each._replace(symmetry_penalty=coupling * each.width_penalty)
+                for each in dict.fromkeys(places)
+                for coupling in COUPLINGS
+            ]
+        )
         if self.choices.lengthscales is None:
             self.evaluate([constant._replace(symmetry_penalty=0.0)])
 
@@ -262,7 +291,7 @@ class AutomaticSearch:
             self.medians[name] = median_lengthscale(self.view(name)[0])
         return self.medians[name]
 
-    def evaluate(self, candidates: Iterable[Candidate], folds: Iterable[int] | None = None) -> None:
+    def evaluate(self, candidates: Sequence[Candidate], folds: Sequence[int] | None = None) -> None:
         """Learn and keep what is not known yet; chains of warm starts are those of one view and fold."""
         wanted = range(len(self.folds)) if folds is None else folds
         tasks = [
@@ -311,8 +340,11 @@ class AutomaticSearch:
         return [choice for each in known for choice in self.choices_of(each)]
 
     def best(self) -> Choice:
-        """The first of those with the largest value."""
-        return max(self.found(), key=lambda choice: choice.value)
+        """The first of those with the largest value; where residuals are skewed, asymmetry is worth a little."""
+        found = self.found()
+        if self.symmetry is None or self.symmetry.p_value > self.choices.test_level:
+            return max(found, key=lambda choice: choice.value)
+        return max(found, key=lambda c: c.value + SKEW_BONUS * (not is_symmetric(c.candidate.symmetry_penalty)))
 
 
 def is_constant(candidate: Candidate) -> bool:
@@ -341,15 +373,7 @@ def fold_parts(
     """
     others = np.setdiff1d(np.arange(len(z)), held)
     scale = replace(PenaltyScale.of_residuals(z), n=len(z))
-    wanted = [
-        {
-            "lengthscale": each.lengthscale,
-            "width_penalty": each.width_penalty,
-            "learning_coverage": each.learning_coverage,
-            "symmetry_penalty": each.symmetry_penalty,
-        }
-        for each in candidates
-    ]
+    wanted = [each.settings() for each in candidates]
     settings = {**options, **COARSE, "normalize": scale}
     with QUIET:
         try:

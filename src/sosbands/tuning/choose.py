@@ -95,7 +95,7 @@ def choose(
         independence=None,
         symmetry=search.symmetry,
         replicates=None,
-        lengthscale=c.lengthscale,
+        lengthscale=c.settings()["lengthscale"],
         symmetry_penalty=c.symmetry_penalty,
         homoscedastic=is_constant(c) and c.base_scale == NO_SCALE,
         sentence=sentence,
@@ -164,13 +164,17 @@ def _reasons(best: Choice, found: Sequence[Choice]) -> tuple[str, ...]:
     chosen, rows = best.row(), [each.row() for each in found]
     lines = []
     for name, words in NAMES.items():
-        others = [row for row in rows if row[name] != chosen[name] and np.isfinite(row["criterion"])]
+        others = [row for row in rows if not _same(row[name], chosen[name]) and np.isfinite(row["criterion"])]
         if not others:
             continue
         second = max(others, key=lambda row: row["criterion"])
         loss = np.expm1(chosen["criterion"] - second["criterion"])
         lines.append(f"{words} {_word(chosen[name])}: {_word(second[name])} scores {_percent(loss)}")
     return tuple(lines)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (np.ndim(one) == np.ndim(other) == 0 and not isinstance(one, dict) and bool(one == other))
 
 
 def _word(value: Any) -> str:
