@@ -10,8 +10,9 @@ from test_calibrated import check_numbers, results
 from sosbands import SoSBandRegressor
 from sosbands.conformal import interval
 from sosbands.point_models import GaussianProcess
-from sosbands.report import explore
+from sosbands.report import explore, steps
 from sosbands.report.payload import payload
+from sosbands.tuning import automatic
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning"),
@@ -61,6 +62,13 @@ def test_every_number_is_that_of_the_estimator_at_every_level(explored):
     check_numbers(data, model, X[data.test.numbers], *results(data))
     np.testing.assert_allclose(in_use(data).lower_scores, model.calibration_.lower_scores, rtol=1e-12)
     np.testing.assert_allclose(in_use(data).upper_scores, model.calibration_.upper_scores, rtol=1e-12)
+
+
+def test_the_check_of_numbers_rejects_another_unit(explored):
+    data, model, X = explored
+    wrong = replace(data, test_unit=1.1 * data.test_unit)
+    with pytest.raises(AssertionError):
+        check_numbers(wrong, model, X[data.test.numbers], *results(wrong))
 
 
 def test_the_curves_are_those_of_the_estimator(explored):
@@ -117,6 +125,7 @@ def test_other_steps_are_the_estimator_with_that_penalty(explored):
 
 def test_penalties_are_multiples_of_the_width_penalty(explored):
     data, model, _ = explored
+    assert set(automatic.COUPLINGS) <= set(steps.COUPLINGS)  # what the choice tries is on the slider
     shown = [step.symmetry_penalty for step in data.paths[0].steps]
     width = model.width_penalty_
     expected = {0, *(times * width for times in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)), np.inf}
@@ -141,10 +150,10 @@ def test_the_criterion_is_that_of_the_choice(explored):
     alike = [
         row for row in model.tuning_.evaluations if all(row[name] == getattr(model.tuning_, name) for name in names)
     ]
-    steps = {step.symmetry_penalty: step.criterion for step in data.paths[0].steps}
+    found = {step.symmetry_penalty: step.criterion for step in data.paths[0].steps}
     assert model.symmetry_penalty_ in [row["symmetry_penalty"] for row in alike]
     for row in alike:
-        assert steps[row["symmetry_penalty"]] == row["criterion"]
+        assert found[row["symmetry_penalty"]] == row["criterion"]
 
 
 def test_steps_that_the_choice_has_not_tried_are_judged_as_it_would(monkeypatch):
@@ -152,9 +161,23 @@ def test_steps_that_the_choice_has_not_tried_are_judged_as_it_would(monkeypatch)
     shown = [explore(X, y, estimator=estimator(cv=3)).paths[0].steps]
     monkeypatch.setattr("sosbands.report.criterion._known", lambda *_: None)
     shown.append(explore(X, y, estimator=estimator(cv=3)).paths[0].steps)
-    looked_up, computed = ([step.criterion for step in steps] for steps in shown)
+    looked_up, computed = ([step.criterion for step in path] for path in shown)
     np.testing.assert_allclose(looked_up, computed, atol=0.02)  # coarse solves, from other warm starts
     assert np.ptp(computed) > 0.05
+
+
+@pytest.mark.parametrize("ell", ["median", [0.4, 0.9], {"lower": 0.5, "upper": 0.8}])
+def test_lengthscales_of_any_form(ell):
+    X, y = skewed(100)
+    settings = {**FOREST, "noise_features": "inputs", "width_penalty": 30.0, "lengthscale": ell}
+    data = explore(X, y, estimator=estimator(**settings))
+    model = fitted_alike(data, X, y, estimator(**settings))
+    path = data.paths[0].steps
+    assert in_use(data).symmetry_penalty == model.symmetry_penalty_
+    assert np.isinf(path[-1].symmetry_penalty) != isinstance(ell, dict)
+    known = {row["criterion"] for row in model.tuning_.evaluations}
+    assert in_use(data).criterion in known
+    assert all(np.isfinite(step.criterion) for step in path)
 
 
 def test_the_decision_and_its_reasons_are_told(explored):

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sosbands._types import IntArray
 from sosbands.conformal import SCORES
 from sosbands.report.recorded import RecordedBands
-from sosbands.tuning.automatic import AutomaticSearch, Candidate, Choices
+from sosbands.tuning.automatic import AutomaticSearch, Candidate, Choices, Given
 from sosbands.tuning.candidates import candidate_lengthscales
 from sosbands.tuning.choose import score_levels
 from sosbands.tuning.criterion import fold_bands, pool
@@ -35,7 +35,8 @@ def criterion_of_steps(model: RecordedBands, lengthscale: Any, penalties: list[f
 def _of_the_choice(model: RecordedBands, lengthscale: Any, penalties: list[float]) -> list[float]:
     """The held-out interval score by which the automatic choice compares candidates; what it knows is not repeated."""
     problem, view = model.problem_, model.problem_.view
-    settings = {**problem.wanted, "lengthscale": lengthscale}
+    is_number = isinstance(lengthscale, (int, float))
+    settings = {**problem.wanted, "lengthscale": float(lengthscale) if is_number else Given(lengthscale)}
     candidates = [
         Candidate(view.base_scale, view.noise_features, **{**settings, "symmetry_penalty": penalty})
         for penalty in penalties
@@ -50,7 +51,9 @@ def _known(model: RecordedBands, candidate: Candidate) -> float | None:
     """What the tuning found this candidate to be worth, if it tried it."""
     rows = () if model.tuning_ is None else model.tuning_.evaluations
     wanted = candidate._asdict() | {"conformal_score": model.conformal_score_}
-    values = [row["criterion"] for row in rows if all(np.array_equal(row[name], wanted[name]) for name in wanted)]
+    if isinstance(candidate.lengthscale, Given):  # that of every candidate
+        del wanted["lengthscale"]
+    values = [row["criterion"] for row in rows if all(row[name] == value for name, value in wanted.items())]
     return values[0] if values else None
 
 
