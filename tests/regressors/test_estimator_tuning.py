@@ -191,9 +191,7 @@ def test_small_levels_get_permutations_enough(level):
 @pytest.mark.filterwarnings("ignore::sosbands.exceptions.ZeroResidualsWarning")
 def test_kernel_objects_where_nothing_can_be_told():
     for rows in (slice(0, 3), slice(0, N)):
-        model = SoSBandRegressor(oracle, kernel=RBF(0.5), calibration_size=None, **PAPER_SETTINGS).fit(
-            X[rows], X[rows, 0]
-        )
+        model = SoSBandRegressor(oracle, kernel=RBF(0.5), calibration_size=None, **PAPER_SETTINGS).fit(X[rows], X[rows, 0])
         assert model.lengthscale_ is None
     assert fitted(SKEWED, kernel=RBF(0.5), symmetry_penalty=1.0).tuning_ is None
     assert fitted(np.array(X[:, 0]), lengthscale=0.5).lengthscale_ == 0.5

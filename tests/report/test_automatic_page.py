@@ -237,6 +237,19 @@ def test_constant_multiples_of_a_base_scale():
     assert step.difference == 0
 
 
+@pytest.mark.parametrize(
+    ("base_scale", "reach"), [("none", "the same distance"), ("forest", "the same multiple of the base scale")]
+)
+def test_bands_without_width_are_told(base_scale, reach):
+    X, y = constant_noise()
+    flat = {**FOREST, **GIVEN, "base_scale": base_scale, "width_penalty": 0.01, "noise_features": "inputs"}
+    data = explore(X, y, estimator=SoSBandRegressor(LinearRegression(), **flat))
+    assert data.sentence.endswith(f" The bands are as good as zero: calibration makes every interval reach {reach}.")
+    found, _ = results(data)
+    width = 2 * found.quantiles[0, 0] * np.mean(data.test_unit)
+    assert found.width[0] == pytest.approx(width, rel=2e-3)
+
+
 def test_rows_that_nothing_can_be_told_from():
     X, y = skewed(40)
     data = explore(X[:, :1], y, estimator=SoSBandRegressor(LinearRegression()))

@@ -22,6 +22,8 @@ from sosbands.report.table import Table, drawn_count, drawn_rows, read_table, sp
 from sosbands.tuning.automatic import START_FACTOR
 from sosbands.tuning.views import NO_SCALE
 
+NO_WIDTH = 1e-3  # of the mean size of residuals: bands that reach less far in the mean are none
+
 
 def explore(
     X: Any,
@@ -167,8 +169,17 @@ def _settings(model: RecordedBands) -> str:
 
 def _decision(model: RecordedBands) -> str:
     if model.tuning_ is not None:
-        return str(model.tuning_.sentence)
-    return "Lengthscale and symmetry penalty were given, not chosen from the data."
+        return f"{model.tuning_.sentence}{_without_width(model)}"
+    return f"Lengthscale and symmetry penalty were given, not chosen from the data.{_without_width(model)}"
+
+
+def _without_width(model: RecordedBands) -> str:
+    """Small width penalties may leave bands at zero, where sliding them shows nothing."""
+    size, is_added = float(np.abs(model.problem_.z).mean()), model.conformal_score_ == "added"
+    if not is_added or size == 0 or model.mean_lower_ + model.mean_upper_ > NO_WIDTH * size:
+        return ""
+    reach = "the same distance" if model.view_.base_scale == NO_SCALE else "the same multiple of the base scale"
+    return f" The bands are as good as zero: calibration makes every interval reach {reach}."
 
 
 def _shaping(paths: tuple[BandPath, ...]) -> IntArray:
