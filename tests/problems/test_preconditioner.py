@@ -46,6 +46,7 @@ def test_hessian_block_is_the_hessian_from_products(count):
     block = state.hessian_block(rows)
     assert block.shape == (count, count)
     np.testing.assert_allclose(block, columns, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(state.hessian_diagonal(np.isin(np.arange(60), rows)), np.diag(block)[np.argsort(rows)])
 
 
 def test_curvature_is_the_second_derivative_in_the_eigenbasis():
@@ -86,6 +87,7 @@ def test_square_features(n, ell, d):
     np.testing.assert_allclose(squares.triangle, R[:, pivots].T)
     left = np.trace(remainder) / np.trace(K2)
     assert squares.left_out == pytest.approx(left, abs=1e-9)
+    np.testing.assert_allclose(squares.missing, np.diag(remainder) / np.diag(K2), atol=1e-9)
     if d == 1:  # smooth: few features are enough
         assert len(R) < RANK
         assert left <= TRACE_LEFT

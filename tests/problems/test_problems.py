@@ -29,7 +29,7 @@ from sosbands.problems import (
     TrainingPenaltyProblem,
 )
 from sosbands.problems.conjugates import PositivePart
-from sosbands.problems.side import SideState
+from sosbands.problems.side import FeatureSpace, SideState
 from sosbands.solvers import Status, solve
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -367,3 +367,13 @@ def test_values_do_not_depend_on_the_features():
         problem = TrainingPenaltyProblem(term, term, r, 0.3)
         values.append(problem.value_and_grad(problem.bounds.clip(np.linspace(-1, 2, 45)))[0])
     assert values[0] == pytest.approx(values[1], rel=1e-10)
+
+
+def test_leading_vectors_span_most_of_the_leading_eigenvectors():
+    X = np.random.default_rng(9).uniform(-1, 1, (80, 2))
+    space = FeatureSpace(learn_features(X, StationaryKernel("matern52", (1.0,)), 1e-9).V)
+    Q = space.leading(10)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(10), atol=1e-10)
+    w, U = np.linalg.eigh(space.V @ space.V.T)
+    assert np.trace(Q.T @ space.gram @ Q) >= 0.999 * w[-10:].sum()
+    assert np.linalg.norm(Q.T @ U[:, -5:], axis=0) == pytest.approx(np.ones(5), abs=1e-3)

@@ -22,9 +22,9 @@ from sosbands.problems import (
 )
 from sosbands.problems.certificate import Certificate
 from sosbands.problems.side import Box
-from sosbands.solvers import Status, solve, subspace
+from sosbands.solvers import Status, newton, solve, subspace
 from sosbands.solvers.lbfgs import solve_lbfgs
-from sosbands.solvers.newton import SecondOrderProblem, solve_newton
+from sosbands.solvers.newton import SecondOrderProblem, conjugate_gradients, solve_newton
 from sosbands.solvers.protocol import DualProblem, members
 from sosbands.solvers.solve import SOLVERS, Method
 from sosbands.solvers.threads import ONE_THREAD
@@ -493,3 +493,30 @@ def test_newton_ends_at_both_ends_of_a_box():
     result = solve_newton(problem, np.array([0.5, 0.5, 0.5, 9.0]), 1e-10, 100)
     assert result.status == Status.CONVERGED
     np.testing.assert_allclose(result.variables, [1.0, 0.0, 0.2, 0.5], atol=1e-5)
+
+
+# ---------------------------------------------------------------- conjugate gradients
+
+
+@pytest.mark.parametrize("with_inverse", [False, True])
+def test_conjugate_gradients_reach_the_residual_they_promise(with_inverse):
+    rng = np.random.default_rng(8)
+    B = rng.standard_normal((30, 30))
+    A, rhs = B @ B.T + 0.1 * np.eye(30), rng.standard_normal(30)
+    products = []
+
+    def product(v):
+        products.append(1)
+        return A @ v
+
+    inverse = (lambda v: np.linalg.solve(A, v)) if with_inverse else None
+    x, solved = conjugate_gradients(product, rhs, inverse)
+    assert solved
+    assert np.linalg.norm(A @ x - rhs) <= 1e-2 * np.linalg.norm(rhs)
+    assert len(products) == 1 or not with_inverse  # the exact inverse needs one step
+
+
+def test_conjugate_gradients_say_when_they_stop_short(monkeypatch):
+    monkeypatch.setattr(newton, "CG_ITERATIONS", 2)
+    _, solved = conjugate_gradients(lambda v: np.geomspace(1, 1e6, 50) * v, np.ones(50), None)
+    assert not solved

@@ -346,6 +346,11 @@ def test_a_bounded_certificate_is_a_bound_close_to_the_value(name, monkeypatch):
     assert bounded.primal_value == pytest.approx(exact.primal_value, rel=1e-12)
     few = [X[:, :1] for X in problem.positive_vectors(z)]
     assert problem.bounded_certificate(z, few, exact.sides).dual_value <= exact.dual_value
+    # with room it is a bound that uses no more than that, a little added for terms of second order
+    room = 0.05 * exact.primal_value
+    roomy = problem.bounded_certificate(z, problem.positive_vectors(z), exact.sides, room)
+    assert bounded.dual_value - 1.2 * room <= roomy.dual_value < bounded.dual_value
+    assert problem.bounded_certificate(z, few, exact.sides, room).dual_value <= exact.dual_value
     # a bound that forgets the rest of the space would be seen
     monkeypatch.setattr(side_module, "cholesky", lambda G, **_: G)
     if any(X.shape[1] > 1 for X in problem.positive_vectors(z)):

@@ -50,7 +50,7 @@ class PrimalSide:
     def scaled(self, t: float) -> PrimalSide:
         """``t A``."""
         scaled = PrimalSide(np.sqrt(t) * self.B, t * self.ridge, t * self.f)
-        return scaled._with_norms(t * self.trace, np.square(t) * self.squared_norm)
+        return scaled._with_norms(t * self.trace, t * t * self.squared_norm)
 
     def average(self, other: PrimalSide) -> PrimalSide:
         """``(A + A_other) / 2``."""
@@ -61,16 +61,14 @@ class PrimalSide:
         """``A + s I``, `values` being those of I at the learning points."""
         p = len(self.B)
         shifted = PrimalSide(self.B, self.ridge + s, self.f + s * values)
-        return shifted._with_norms(self.trace + s * p, self.squared_norm + 2 * s * self.trace + np.square(s) * p)
+        return shifted._with_norms(self.trace + s * p, self.squared_norm + 2 * s * self.trace + s * s * p)
 
     def plus_square(self, s: float, c: Array, values: Array) -> PrimalSide:
         """``A + s cc'``, `values` being those of cc' at the learning points."""
         shifted = PrimalSide(np.column_stack([self.B, np.sqrt(s) * c]), self.ridge, self.f + s * values)
         size, image = float(c @ c), self.B.T @ c
         inner = float(image @ image) + self.ridge * size  # of A and cc'
-        return shifted._with_norms(
-            self.trace + s * size, self.squared_norm + 2 * s * inner + np.square(s) * np.square(size)
-        )
+        return shifted._with_norms(self.trace + s * size, self.squared_norm + 2 * s * inner + s * s * size * size)
 
 
 def difference_eigenvalues(first: PrimalSide, second: PrimalSide) -> Array:

@@ -22,6 +22,7 @@ from sosbands.problems.side import FeatureSpace, SideState
 
 MANY_ROWS = 3200
 RANK, MANY_RANK = 40, 250  # features at most, up to so many rows and above, where iterations cost more
+TINY = 1e-300
 TRACE_LEFT = 1e-3  # a few more iterations cost less than a few more features
 
 
@@ -29,12 +30,13 @@ TRACE_LEFT = 1e-3  # a few more iterations cost less than a few more features
 class SquareFeatures:
     """Features R (q, n) of the squared kernel: ``R'R ~ (V'V)^2`` entry by entry, exact at the pivots.
 
-    `left_out` is the relative trace that they leave out.
+    `left_out` is the relative trace that they leave out, `missing` the same for each point.
     """
 
     R: Array
     pivots: IntArray
     left_out: float
+    missing: Array
 
     @cached_property
     def root(self) -> Array:
@@ -79,8 +81,9 @@ def _learn(V: Array) -> SquareFeatures:
         max_rank=RANK if len(diag) <= MANY_ROWS else MANY_RANK,
         block=32,
     )
-    left_out = 1.0 - float(np.square(R).sum() / diag.sum())
-    return SquareFeatures(R, pivots, left_out)
+    kept = np.einsum("ij,ij->j", R, R)
+    missing = np.clip(1.0 - kept / np.maximum(diag, TINY), 0.0, 1.0)
+    return SquareFeatures(R, pivots, 1.0 - float(kept.sum() / diag.sum()), missing)
 
 
 def _compressed_hessian(square: SquareFeatures, state: SideState) -> Array:
@@ -121,7 +124,7 @@ def newton_preconditioner(
     *,
     scale: float,
     delta: float,
-    shift: float,
+    shift: float | Array,
 ) -> Callable[[Array], Array]:
     """Approximate inverse of ``H + Diag(shift on gamma, delta on alpha_0)`` on the free multipliers and all alpha_0.
 
@@ -134,7 +137,9 @@ def newton_preconditioner(
     Y_g = np.zeros((n_lo + n_up, m + len(f_up)))
     Y_g[:n_lo, :m], Y_g[n_lo:, m:] = lo.R[:, f_lo], up.R[:, f_up]
     EY = E @ Y_g
-    S = cholesky(shift * np.eye(Y_g.shape[1]) + delta * (Y_g.T @ EY), lower=True, overwrite_a=True, check_finite=False)
+    S = delta * (Y_g.T @ EY)
+    S.flat[:: len(S) + 1] += shift
+    S = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
 
     def to_q(a: Array) -> Array:
         return scale * np.concatenate([lo.R @ a, -(up.R @ a)])

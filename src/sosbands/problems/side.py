@@ -184,6 +184,11 @@ class SideState:
             H += pairs.T @ pairs
         return np.asarray(H / (2 * self.part.lam2))
 
+    def hessian_diagonal(self, rows: BoolArray) -> Array:
+        """Diagonal of :meth:`hessian_block`."""
+        squares = np.square(self.part.U.T @ self.V[:, rows])
+        return np.asarray(np.einsum("ij,ij->j", squares, self.part.curvature @ squares))
+
     def matrix_derivative(self, dc: Array, dW: Array) -> tuple[Array, Array]:
         """Derivatives of f and of the operator, the second as a (p, p) matrix."""
         df, C = self.derivative(dc, dW)

@@ -103,7 +103,12 @@ class TrainingPenaltyProblem(BandDual):
             E = compressed_inverse((below, above), (lo, up), scale=self.scale, delta=delta)
             self._inverse = (state, shift, E)
         at = (free[: self.n], free[self.n : 2 * self.n])
-        return newton_preconditioner((below, above), self._inverse[2], at, scale=self.scale, delta=delta, shift=shift)
+        # what the features leave out of the curvature counts as a diagonal: without it many multipliers in few features
+        # would have none at all
+        sides = zip((below, above), state.sides, at, strict=True)
+        left = [square.missing[rows] * side.hessian_diagonal(rows) for square, side, rows in sides]
+        E, floor = self._inverse[2], shift + np.concatenate(left)
+        return newton_preconditioner((below, above), E, at, scale=self.scale, delta=delta, shift=floor)
 
     def extended(self, z: Array, rows: IntArray, small: TrainingPenaltyProblem) -> Array:
         """Variables from those of `small`; where all take part ``alpha_0 = 2 lam_pen (f_up - f_lo)``."""

@@ -79,7 +79,7 @@ def solve_newton(
                     return monitor.result(Status.STALLED)
             continue
         z, shrink = step
-        damping = max(1e-12, damping * (0.2 if shrink == 1 else min(100.0, shrink**-2)))
+        damping = max(1e-12, damping * (0.2 if shrink == 1 else min(10.0, 1 / shrink)))
         if monitor(z):
             return monitor.result(Status.CONVERGED)
     return monitor.result(Status.ITERATION_LIMIT)

@@ -31,6 +31,7 @@ SOLVERS = {
     "subspace": Method(solve_subspace, ContinuableProblem),
 }
 DIRECT = 40  # features up to which Newton's method on the whole problem beats growing subspaces,
+DIRECT_WARM = 100  # the same for a start from a neighbour, where a few steps are enough,
 DIRECT_STIFF = 400  # and where the problem is stiff, so that every new direction upsets the others
 
 
@@ -124,7 +125,7 @@ def _solved(part: Any, z: Array, solver: str, tol: float, max_iterations: int, k
     """Solve one part by the solver of that name, or by the one that suits it."""
     if solver == "auto":
         check_shape(part, ContinuableProblem, solver)
-        limit = DIRECT_STIFF if part.stiffness > STIFF else DIRECT
+        limit = DIRECT_STIFF if part.stiffness > STIFF else DIRECT_WARM if z.any() else DIRECT
         solver = "newton" if max(part.dimensions) <= limit else "subspace"
     run, shape = SOLVERS[solver]
     check_shape(part, shape, solver)

@@ -19,9 +19,10 @@ from sosbands.solvers.monitor import Monitor
 from sosbands.solvers.newton import SecondOrderProblem, solve_newton
 from sosbands.solvers.protocol import Bases, CertificateLike, SolverResult, Status
 
-START = 25  # dimension of the first subspace
+START, MOST_START, SHARE = 25, 60, 25  # dimension of the first subspace: one in 25 features, within these limits
 ROUNDS = 25
-BOUNDED = 100  # features from which a bound by a Cholesky factor is worth trying before all eigenvalues
+BOUNDED = 100  # features from which a bound by a Cholesky factor is worth trying before all eigenvalues,
+TRIES = 2  # so often: with a few more directions it mostly succeeds, and all eigenvalues cost as much as several rounds
 # With short lengthscales most points are far from all pivots: their features nearly vanish in the first subspace, where
 # only operators out of all proportion would cover them, and its dual problem has no solution in practice.
 REACH = 1e3  # how much larger operators may have to be than those for the point that asks for most
@@ -88,11 +89,13 @@ def solve_subspace(
 
     `known` are the subspaces of a neighbouring problem, if `start` comes from one.
     """
-    first = _reaching(problem, known or problem.leading_bases(START))
+    count = min(MOST_START, max(START, max(problem.dimensions) // SHARE))
+    first = _reaching(problem, known or problem.leading_bases(count))
     if first is None:
         return solve_newton(problem, start, tol, max_iterations, also)
     monitor = Monitor(problem, tol)
     bases, z, iterations, made, gap = first, start, 0, 0, 0.1
+    tries = TRIES if max(problem.dimensions) >= BOUNDED else 0
     if start.any() and not known:
         bases = _grown(bases, problem.positive_vectors(start))
     for _ in range(ROUNDS):
@@ -111,14 +114,14 @@ def solve_subspace(
             # the estimate never lies below the dual value, so a certificate can only succeed from here
             sides = problem.lift_sides(inner.certificate.sides, bases)
             room = 0.8 * (tol - gap) * primal
-            if max(problem.dimensions) >= BOUNDED and monitor.record(
-                problem.bounded_certificate(z, vectors, sides, room), z
-            ):
+            if tries and monitor.record(problem.bounded_certificate(z, vectors, sides, room), z):
                 return _counted(monitor.result(Status.CONVERGED), iterations, made, bases)
-            certificate = problem.certificate(z, sides)
-            if monitor.record(certificate, z):
-                return _counted(monitor.result(Status.CONVERGED), iterations, made, bases)
-            vectors, gap = problem.positive_vectors(z), certificate.gap
+            tries = max(0, tries - 1)
+            if not tries:
+                certificate = problem.certificate(z, sides)
+                if monitor.record(certificate, z):
+                    return _counted(monitor.result(Status.CONVERGED), iterations, made, bases)
+                vectors, gap = problem.positive_vectors(z), certificate.gap
         grown = _grown(bases, vectors)
         if iterations >= max_iterations or all(Q.shape == G.shape for Q, G in zip(bases, grown, strict=True)):
             break

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel
+from joblib import Parallel, delayed, effective_n_jobs
 
 from sosbands._types import Array, IntArray
 from sosbands.bands import PenaltyScale, learn_band_sequence
@@ -173,7 +173,7 @@ class AutomaticSearch:
 
     def run(self) -> Choice:
         """Search, and give the best."""
-        self.evaluate(self._constants())
+        self.evaluate(self._constants() or self._starts()[:1], always=True)
         finalists = self._race(self._starts())
         for start in finalists:
             self._around(start)
@@ -291,8 +291,13 @@ class AutomaticSearch:
             self.medians[name] = median_lengthscale(self.view(name)[0])
         return self.medians[name]
 
-    def evaluate(self, candidates: Sequence[Candidate], folds: Sequence[int] | None = None) -> None:
-        """Learn and keep what is not known yet; chains of warm starts are those of one view and fold."""
+    def evaluate(
+        self, candidates: Sequence[Candidate], folds: Sequence[int] | None = None, *, always: bool = False
+    ) -> None:
+        """Learn and keep what is not known yet; chains of warm starts are those of one view and fold.
+
+        After the deadline nothing, unless it is wanted `always`.
+        """
         wanted = range(len(self.folds)) if folds is None else folds
         tasks = [
             (view, fold, missing)
@@ -300,14 +305,19 @@ class AutomaticSearch:
             for view, group in _by_view(candidates).items()
             if (missing := [each for each in group if (each, fold) not in self.parts])
         ]
-        for task in tasks:  # one by one: a late one is not begun
-            if perf_counter() > self.deadline:
+        jobs = effective_n_jobs(self.n_jobs)
+        for start in range(0, len(tasks), jobs):  # a few at a time: a late one is not begun
+            if not always and perf_counter() > self.deadline:
                 self.timed_out = True
                 return
-            view, fold, missing = task
-            points, unit = self.view(view)
-            found = fold_parts(points, self.r / unit, self.folds[fold], missing, self.options)
-            self.parts.update({(each, fold): part for each, part in zip(missing, found, strict=True)})
+            wave = tasks[start : start + jobs]
+            learnt = self.parallel(
+                delayed(fold_parts)(points, self.r / unit, self.folds[fold], missing, self.options)
+                for view, fold, missing in wave
+                for points, unit in [self.view(view)]
+            )
+            for (_, fold, missing), parts in zip(wave, learnt, strict=True):
+                self.parts.update({(each, fold): part for each, part in zip(missing, parts, strict=True)})
 
     def _known(self, candidate: Candidate, n_folds: int | None = None) -> bool:
         folds = range(len(self.folds) if n_folds is None else min(n_folds, len(self.folds)))

@@ -63,6 +63,8 @@ class NoiseView:
         No base scale is taken for less.
     lengthscales : ndarray or None
         Of the point model, where the features are inputs over them.
+    logged : tuple of str
+        Scales whose logarithms are features.
     """
 
     base_scale: str
@@ -71,12 +73,15 @@ class NoiseView:
     spread: Array
     least: float
     lengthscales: Array | None = None
+    logged: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, base_scale: str, noise_features: str, facts: RowFacts) -> NoiseView:
         """The view of these names, in units of these learning rows."""
-        ells = facts.lengthscales if LENGTHSCALES in noise_features.split("+") else None
-        plain = cls(base_scale, noise_features, np.zeros(1), np.ones(1), 0.0, ells)
+        parts = noise_features.split("+")
+        ells = facts.lengthscales if LENGTHSCALES in parts else None
+        logged = tuple(sorted(facts.scales)) if SCALE in parts else ()
+        plain = cls(base_scale, noise_features, np.zeros(1), np.ones(1), 0.0, ells, logged)
         plain = replace(plain, least=LEAST_SCALE * float(plain.unit(facts).mean()))
         columns = plain._columns(facts)
         if not columns.shape[1]:
@@ -87,7 +92,7 @@ class NoiseView:
     @property
     def scales(self) -> set[str]:
         """Names of the scales that it looks at."""
-        return needed_scales(self.base_scale, self.noise_features)
+        return needed_scales(self.base_scale, INPUTS) | set(self.logged)
 
     @property
     def parts(self) -> list[str]:
@@ -117,8 +122,7 @@ class NoiseView:
     def _columns(self, facts: RowFacts) -> Array:
         """The columns that are no inputs, as they are."""
         found = [facts.prediction] if PREDICTION in self.parts else []
-        if SCALE in self.parts:
-            found += [np.log(np.maximum(facts.scales[name], np.finfo(float).tiny)) for name in sorted(facts.scales)]
+        found += [np.log(np.maximum(facts.scales[name], np.finfo(float).tiny)) for name in self.logged]
         return np.column_stack(found) if found else np.zeros((len(facts), 0))
 
 
