@@ -218,6 +218,22 @@ def test_each_value_of_a_setting_stands_at_its_loss():
     assert sorted(labels(ax)) == ["best with this value", "chosen", "other candidates with this value"]
 
 
+def test_candidates_that_score_better_than_the_chosen_are_left_of_it():
+    report = choice_report()
+    better = choice_row(penalty=300.0, criterion=-1.0 - np.log(0.992))
+    same_penalty = choice_row(ell=1.0, width=3.0, criterion=-1.0 - np.log(0.996))
+    report.evaluations = (*report.evaluations, better, same_penalty)
+    ax = plot_tuning(report)
+    rows, best = lines(ax), losses(ax, "best with this value")
+    assert best[rows["300"]] == pytest.approx(-0.8)
+    assert best[rows["both"]] == pytest.approx(-0.8)
+    assert best[rows["1"]] == pytest.approx(-0.4)
+    assert set(losses(ax, "chosen").values()) == {0.0}
+    assert ax.get_xlim()[0] < -0.8
+    assert ax.get_xlabel() == "held-out interval score, % worse than the chosen (below 0: better)"
+    assert "-0.5" in [text.get_text().replace("\u2212", "-") for text in ax.get_xticklabels()]
+
+
 def test_what_the_choice_could_not_show_is_said():
     report = choice_report(interrupted=True, timed_out=True)
     report.evaluations = (*report.evaluations, choice_row(base="model", criterion=-np.inf))

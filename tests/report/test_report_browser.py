@@ -3,6 +3,8 @@
 Without Chromium these are skipped.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import betabinom, binomtest
@@ -443,6 +445,12 @@ class TestAutomaticChoice:
         assert page.ask(reasons) == list(report.reasons)
         assert len(report.reasons) >= 2
         assert not page.ask("document.getElementById('why').hidden")
+        assert page.text("why-words").startswith("Each setting with its value")
+
+    def test_a_choice_that_does_not_score_best_is_explained(self, show, automatic):
+        page = show(replace(automatic[0], reasons=("symmetry penalty 300: inf scores 0.9 % better",)))
+        assert page.text("reasons") == "symmetry penalty 300: inf scores 0.9 % better"
+        assert page.text("why-words").startswith("Where residuals are skewed, asymmetric bands are taken even if ")
         settings = "base scale forest, noise features prediction, width penalty 30, learning coverage"
         assert f"{settings} {report.learning_coverage:.4g}, added score." in page.text("decision-numbers")
 

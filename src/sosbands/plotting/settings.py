@@ -24,10 +24,14 @@ SETTINGS = {
 }
 LINEAR = 1.0  # per cent of loss, up to which the axis is linear
 GAP = 0.6  # rows between two settings
+SAME = 1e-9  # per cent: no difference
 
 
 class Value(NamedTuple):
-    """One value of a setting: losses, in per cent, of the candidates that have it, the smallest first."""
+    """One value of a setting: losses, in per cent, of the candidates that have it, the smallest first.
+
+    A loss is negative where a test, and not the score alone, has decided for the chosen candidate.
+    """
 
     words: str
     losses: Array
@@ -133,31 +137,38 @@ def _words(name: str, value: Any) -> str:
 
 
 def _draw_value(ax: Axes, height: float, value: Value) -> None:
-    losses = np.maximum(value.losses, 0.0)
-    others: Style = {"marker": "|", "s": 30, "color": LIGHT, "lw": 1.1, "zorder": 2}
-    ax.scatter(losses[1:], np.full(len(losses) - 1, height), label="other candidates with this value", **others)
+    """The best candidate and the others; the chosen one is a star, even if another with its value scores better."""
+    best, others = value.losses[0], value.losses[1:]
     if value.is_chosen:
         star: Style = {"s": 150, "marker": "*", "facecolor": ORANGE, "edgecolor": BLACK, "lw": 0.9, "zorder": 4}
-        ax.scatter(losses[0], height, label="chosen", clip_on=False, **star)
-    else:
-        ax.scatter(losses[0], height, s=30, color=BLUE, lw=0, label="best with this value", zorder=3, clip_on=False)
+        ax.scatter(0.0, height, label="chosen", clip_on=False, **star)
+        others = others[np.abs(others) > SAME]
+    tick: Style = {"marker": "|", "s": 30, "color": LIGHT, "lw": 1.1, "zorder": 2}
+    ax.scatter(others, np.full(len(others), height), label="other candidates with this value", **tick)
+    if not value.is_chosen or best < -SAME:
+        ax.scatter(best, height, s=30, color=BLUE, lw=0, label="best with this value", zorder=3, clip_on=False)
     if value.uncertified:
         ring: Style = {"s": 70, "facecolors": "none", "edgecolors": VERMILION, "marker": "s", "zorder": 3}
-        ax.scatter(losses[0], height, label="solves missed their tolerance", clip_on=False, **ring)
+        ax.scatter(best, height, label="solves missed their tolerance", clip_on=False, **ring)
 
 
 def _loss_axis(ax: Axes, groups: list[Group]) -> None:
     """Linear up to one per cent, decades beyond: the best are told apart, the worst are still seen."""
     from matplotlib.ticker import FixedLocator, NullFormatter, StrMethodFormatter
 
-    largest = max(float(value.losses[0]) for group in groups for value in group.values)
+    losses = [float(value.losses[0]) for group in groups for value in group.values]
     ticks = [0.0, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
-    last = next((tick for tick in ticks[3:] if tick >= largest), largest)
+    last = next((tick for tick in ticks[3:] if tick >= max(losses)), max(losses))
+    least = min(losses)
+    first = next((-tick for tick in ticks[1:] if -tick <= least), least) if least < -SAME else 0.0
     ax.set_xscale("symlog", linthresh=LINEAR)
-    ax.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if tick <= last]))
+    both = [*(-tick for tick in ticks[:0:-1]), *ticks]
+    ax.xaxis.set_major_locator(FixedLocator([tick for tick in both if first <= tick <= last]))
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set(xlim=(-0.04 * LINEAR, 1.05 * last), xlabel="held-out interval score, % worse than the chosen")
+    better = " (below 0: better)" if first < 0 else ""
+    label = f"held-out interval score, % worse than the chosen{better}"
+    ax.set(xlim=(1.05 * first - 0.04 * LINEAR, 1.05 * last), xlabel=label)
     ax.grid(axis="x", color=LIGHT, lw=0.5, alpha=0.6)
     ax.set_axisbelow(True)
 

@@ -69,6 +69,7 @@ def _search(model: RecordedBands) -> AutomaticSearch:
         {**problem.options, "solver": model.solver},
         Choices((view.base_scale,), (view.noise_features,), (problem.conformal_score,)),
         score_levels(model.confidence_level),
+        n_jobs=model.n_jobs,
     )
     search.views[view.base_scale, view.noise_features] = facts.points, unit
     return search

@@ -130,6 +130,7 @@
   function showConstants() {
     say("decision", data.sentence);
     at("reasons").replaceChildren(...data.reasons.map(reasonItem));
+    say("why-words", reasonWords(data));
     at("why").hidden = !data.reasons.length;
     say("decision-numbers", settingWords(data, data.paths[0].steps[start]));
     say("promise", promiseWords(data));
