@@ -446,13 +446,13 @@ class TestAutomaticChoice:
         assert len(report.reasons) >= 2
         assert not page.ask("document.getElementById('why').hidden")
         assert page.text("why-words").startswith("Each setting with its value")
+        settings = "base scale forest, noise features prediction, width penalty 30, learning coverage"
+        assert f"{settings} {report.learning_coverage:.4g}, added score." in page.text("decision-numbers")
 
     def test_a_choice_that_does_not_score_best_is_explained(self, show, automatic):
         page = show(replace(automatic[0], reasons=("symmetry penalty 300: inf scores 0.9 % better",)))
         assert page.text("reasons") == "symmetry penalty 300: inf scores 0.9 % better"
         assert page.text("why-words").startswith("Where residuals are skewed, asymmetric bands are taken even if ")
-        settings = "base scale forest, noise features prediction, width penalty 30, learning coverage"
-        assert f"{settings} {report.learning_coverage:.4g}, added score." in page.text("decision-numbers")
 
     def test_what_was_given_needs_no_reasons(self, show, line):
         page = show(line[0])
