@@ -15,9 +15,11 @@ from matplotlib import pyplot
 
 from sosbands import SoSBandRegressor, plotting
 from sosbands.datasets import synthetic_case
+from sosbands.point_models import GaussianProcess
+from sosbands.regressors import PAPER_SETTINGS
 
 ROOT = Path(__file__).parents[2]
-FIXED = {"lengthscale": "median", "symmetry_penalty": 10.0, "random_state": 0}
+FIXED = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 10.0, "random_state": 0}
 
 
 class Tent:
@@ -65,6 +67,38 @@ def penalty_report(**changes):
     return SimpleNamespace(**{**settings, **changes})
 
 
+def choice_row(base="both", features="inputs", ell=2.0, width=30.0, penalty=np.inf, score="added", **rest):
+    """A line of the automatic choice."""
+    return {
+        "base_scale": base,
+        "noise_features": features,
+        "lengthscale": ell,
+        "width_penalty": width,
+        "learning_coverage": 0.9,
+        "symmetry_penalty": penalty,
+        "conformal_score": score,
+        "uncertified": 0,
+        **rest,
+    }
+
+
+def choice_report(**changes):
+    """A report of the automatic choice, which is its first candidate; others lose so many per cent."""
+    rows = [
+        choice_row(criterion=-1.0),
+        choice_row(score="scaled", criterion=-1.0 - np.log(1.005)),
+        choice_row(base="none", criterion=-1.0 - np.log(1.2)),
+        choice_row(base="none", ell=np.inf, criterion=-1.0 - np.log(1.1)),
+        choice_row(features="prediction", ell=0.3, criterion=-1.0 - np.log(1.04)),
+        choice_row(ell=1.0, criterion=-1.0 - np.log(1.02)),
+        choice_row(ell=4.0, width=3.0, penalty=0.0, criterion=-1.0 - np.log(1.03)),
+    ]
+    chosen = {name: rows[0][name] for name in choice_row() if name != "uncertified"}
+    sentence = "Symmetric bands that vary with inputs."
+    words = {"criterion": "interval-score", "sentence": sentence}
+    return penalty_report(**{"evaluations": tuple(rows), **words, **chosen, **changes})
+
+
 def comparison_rows():
     return [
         {"method": method, "repetition": k, "coverage": 0.88 + 0.01 * k + shift, "confidence_level": 0.9}
@@ -105,7 +139,7 @@ def _close_figures():
 def learnt():
     """A model with one feature, and the rows given to it."""
     X, y = synthetic_case(5).sample(80, random_state=0)
-    return SoSBandRegressor(**FIXED).fit(X, y), X, y
+    return SoSBandRegressor(GaussianProcess(), **FIXED).fit(X, y), X, y
 
 
 X_TENT = np.linspace(-2, 2, 60)[:, None]
@@ -116,6 +150,7 @@ PICTURES = {
     "calibration": lambda ax, legend: plotting.plot_calibration(Tent(), X_TENT, Y_TENT, ax, legend=legend),
     "local": lambda ax, legend: plotting.plot_local_coverage(Tent(), X_TENT, Y_TENT, ax=ax, legend=legend),
     "tuning": lambda ax, legend: plotting.plot_tuning(penalty_report(), ax, legend=legend),
+    "choice": lambda ax, legend: plotting.plot_tuning(choice_report(), ax, legend=legend),
     "replicates": lambda ax, legend: plotting.plot_replicates(
         penalty_report(replicates=np.arange(12.0).reshape(3, 4)), ax, legend=legend
     ),

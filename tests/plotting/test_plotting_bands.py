@@ -17,6 +17,7 @@ from sosbands import SoSBandRegressor
 from sosbands.exceptions import TooFewCalibrationPointsWarning
 from sosbands.plotting import plot_active_rows, plot_bands, plot_widths
 from sosbands.plotting.rows import curve_rows
+from sosbands.point_models import GaussianProcess
 
 X3 = np.random.default_rng(0).normal(size=(40, 3))
 
@@ -168,7 +169,7 @@ def test_infinite_ends_reach_the_frame(feature):
 
 
 def test_too_few_calibration_points_are_warned_of_once(learnt):
-    model = SoSBandRegressor(**FIXED, calibration_size=5).fit(*learnt[1:])
+    model = SoSBandRegressor(GaussianProcess(), **FIXED, calibration_size=5).fit(*learnt[1:])
     with pytest.warns(TooFewCalibrationPointsWarning) as caught:
         plot_bands(model, *learnt[1:])
     assert len(caught) == 1
@@ -231,7 +232,7 @@ def test_shaping_rows_are_found_behind_any_preprocessor():
 def test_groups_go_through(learnt):
     _, X, y = learnt
     groups = np.where(np.arange(len(X)) % 2, "odd", "even")
-    model = SoSBandRegressor(**FIXED).fit(X, y, groups=groups)
+    model = SoSBandRegressor(GaussianProcess(), **FIXED).fit(X, y, groups=groups)
     for label in ("odd", "even"):
         ax = plot_bands(model, X, groups=label, n_points=5, x_range=(-0.5, 0.5))
         expected = model.predict_interval(np.linspace(-0.5, 0.5, 5)[:, None], groups=[label] * 5)
@@ -262,7 +263,7 @@ def test_widths_of_infinite_intervals_are_counted():
 
 def test_active_rows_on_their_bands(learnt):
     _, X, y = learnt
-    model = SoSBandRegressor(**FIXED, residuals="in-sample").fit(X, y)
+    model = SoSBandRegressor(GaussianProcess(), **FIXED, residuals="in-sample").fit(X, y)
     ax = plot_active_rows(model, X, y)
     assert not any("residuals" in label for label in labels(ax))
     residuals = y - model.predict(X)
@@ -289,6 +290,25 @@ def test_active_rows_of_leave_one_out_residuals_say_so(learnt):
     rows = model.active_lower_
     expected = np.column_stack([X[:, 0], y - model.predict(X)])[rows]
     np.testing.assert_allclose(offsets(ax, f"{len(rows)} rows shape the lower band"), expected)
+
+
+@pytest.mark.parametrize("base_scale", ["forest", "model"])
+def test_bands_in_units_of_a_base_scale_are_drawn_in_those_of_the_target(learnt, base_scale):
+    _, X, y = learnt
+    features = {"base_scale": base_scale, "noise_features": "prediction+scale", "learning_coverage": 0.8}
+    model = SoSBandRegressor(GaussianProcess(), **{**FIXED, **features}).fit(X, y)
+    ax = plot_active_rows(model, X, y)
+    below, above = (labelled(ax, f"{side} band, not calibrated").get_xydata() for side in ("lower", "upper"))
+    grid = below[:, :1]
+    band = model._band(grid)  # of the added score: the prediction, and both bands in units of the target
+    np.testing.assert_allclose(below[:, 1], band.lower - model.predict(grid), atol=1e-12)
+    np.testing.assert_allclose(above[:, 1], band.upper - model.predict(grid), atol=1e-12)
+    facts = model._facts(model._read(grid, reset=False))
+    unit = model.view_.unit(facts)
+    np.testing.assert_allclose(above[:, 1] / unit, model.upper_(model.view_.points(facts)), rtol=1e-10)
+    assert np.ptp(unit) > 0.05 * unit.mean()
+    curve = labelled(plot_bands(model, X, y, n_points=4, x_range=(-0.5, 0.5)), "prediction").get_xydata()
+    np.testing.assert_allclose(curve[:, 1], model.predict(curve[:, :1]))
 
 
 def test_active_rows_of_out_of_fold_residuals_say_so():

@@ -11,6 +11,7 @@ from sosbands import SoSBandRegressor
 from sosbands.conformal import Band, ScaledScore, conformal_rank, points_needed
 from sosbands.metrics import evaluate_intervals
 from sosbands.metrics.sampling import share_range
+from sosbands.regressors import PAPER_SETTINGS
 from sosbands.report import explore
 from sosbands.report.calibrated import calibrated, groups_along, levels_offered, promise
 from sosbands.report.payload import CODE, payload
@@ -24,7 +25,8 @@ pytestmark = [
 
 def quick(**settings):
     """Rough bands, some of which calibration narrows by more than their width."""
-    return SoSBandRegressor(LinearRegression(), lengthscale=0.2, symmetry_penalty=0.0, constant=False, **settings)
+    rough = {"lengthscale": 0.2, "symmetry_penalty": 0.0, "constant": False}
+    return SoSBandRegressor(LinearRegression(), **{**PAPER_SETTINGS, **rough, **settings})
 
 
 def line_data(n=180, seed=0):
@@ -53,9 +55,8 @@ def results(data):
     return calibrated(path.steps[path.chosen], data, levels_offered(data), groups), groups
 
 
-def test_every_number_is_that_of_the_estimator_at_every_level(explored):
-    data, model, X_test = explored
-    found, groups = results(data)
+def check_numbers(data, model, X_test, found, groups):
+    """Compare with what the estimator and the metrics give at every level; the number of empty intervals."""
     y, center, n = data.test.y, data.test.prediction, len(data.test)
     empty = 0
     for k, level in enumerate(levels_offered(data)):
@@ -75,6 +76,13 @@ def test_every_number_is_that_of_the_estimator_at_every_level(explored):
                 assert found.groups[axis][g, 0, k] == np.sum(y[rows] >= lower[rows])
                 assert found.groups[axis][g, 1, k] == np.sum(y[rows] <= upper[rows])
         empty += row["n_empty"]
+    return empty
+
+
+def test_every_number_is_that_of_the_estimator_at_every_level(explored):
+    data, model, X_test = explored
+    found, groups = results(data)
+    empty = check_numbers(data, model, X_test, found, groups)
     assert (empty > 0) == (data.score.name == "added")  # crossed ends are among the cases
     assert np.isinf(found.width[-1])  # and infinite intervals
     assert found.error[-1] == 0
@@ -153,8 +161,8 @@ def test_what_is_stored_is_what_was_computed(explored):
 class TwiceScore(ScaledScore):
     """A score that the package does not have."""
 
-    def band(self, center, below, above, support=None):
-        return Band(center, center, 2 * below, 2 * above, support)
+    def band(self, center, below, above, support=None, unit=1.0):
+        return Band(center, center, 2 * unit * below, 2 * unit * above, support)
 
 
 def test_another_score_needs_no_other_code(explored):

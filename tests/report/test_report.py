@@ -15,6 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sosbands import SoSBandRegressor
 from sosbands.conformal import conformal_quantile
+from sosbands.regressors import PAPER_SETTINGS
 from sosbands.report import explore, render, table, write_page
 from sosbands.report.payload import payload
 from sosbands.tuning import Rules
@@ -31,7 +32,8 @@ def line_data(n=100, seed=0, noise="skewed"):
 
 def quick(**settings):
     """Nothing to tune and a point model that is fitted at once."""
-    return SoSBandRegressor(LinearRegression(), **{"lengthscale": 0.6, "symmetry_penalty": 30.0, **settings})
+    fixed = {**PAPER_SETTINGS, "lengthscale": 0.6, "symmetry_penalty": 30.0}
+    return SoSBandRegressor(LinearRegression(), **{**fixed, **settings})
 
 
 def fitted_alike(data, X, y, estimator):
@@ -127,9 +129,9 @@ class TestTheNumbers:
 class TestTheDecision:
     def test_the_criterion_is_that_of_the_tuning(self):
         X, y = line_data(80, seed=3)
-        estimator = SoSBandRegressor(LinearRegression(), lengthscale=0.6, cv=3)  # the penalty is chosen
-        data = explore(X, y, estimator=estimator)
-        model, _ = fitted_alike(data, X, y, SoSBandRegressor(LinearRegression(), lengthscale=0.6, cv=3))
+        settings = {"symmetry_penalty": "auto", "cv": 3}
+        data = explore(X, y, estimator=quick(**settings))
+        model, _ = fitted_alike(data, X, y, quick(**settings))
         assert data.sentence == model.tuning_.sentence
         assert data.is_tuned
         assert data.paths[0].steps[data.paths[0].chosen].symmetry_penalty == model.symmetry_penalty_
@@ -163,7 +165,7 @@ class TestTheDecision:
 
     def test_bands_of_constant_width_are_shown_with_others_for_comparison(self):
         X, y = line_data(60, seed=1, noise="constant")
-        data = explore(X, y, estimator=SoSBandRegressor(LinearRegression(), cv=3))
+        data = explore(X, y, estimator=SoSBandRegressor(LinearRegression(), cv=3, **PAPER_SETTINGS))
         assert data.sentence.endswith("bands of constant width.")
         first, second = data.paths
         assert first.name == "constant width"

@@ -3,6 +3,8 @@
 Without Chromium these are skipped.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import betabinom, binomtest
@@ -11,6 +13,7 @@ from sklearn.linear_model import LinearRegression
 from report_browser import CHROMIUM, NAMES, Browser, Page, as_number
 from sosbands import SoSBandRegressor
 from sosbands.conformal import conformal_rank
+from sosbands.regressors import PAPER_SETTINGS
 from sosbands.report import explore, render
 from sosbands.report.payload import _coded
 
@@ -56,7 +59,8 @@ def line_data(n=120, seed=0):
 
 
 def quick(**settings):
-    return SoSBandRegressor(LinearRegression(), **{"lengthscale": 0.6, "symmetry_penalty": 20.0, **settings})
+    fixed = {**PAPER_SETTINGS, "lengthscale": 0.6, "symmetry_penalty": 20.0}
+    return SoSBandRegressor(LinearRegression(), **{**fixed, **settings})
 
 
 def fitted_alike(data, X, y, estimator):
@@ -382,13 +386,87 @@ OVERLAPS = """(() => {
 SETTLED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
 
 
+AUTOMATIC = {
+    "base_scale": "forest",
+    "noise_features": "prediction",
+    "conformal_score": "added",
+    "width_penalty": 30.0,
+    "cv": 3,
+}
+
+
+@pytest.fixture(scope="module")
+def automatic():
+    X, y = line_data(160)
+    model = SoSBandRegressor(LinearRegression(), **AUTOMATIC)
+    return explore(X, y, estimator=model, target_name="yield", feature_names=["heat"]), X, y
+
+
+@pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
+@pytest.mark.filterwarnings("ignore::sosbands.exceptions.CrossedIntervalsWarning")
+class TestAutomaticChoice:
+    def test_intervals_in_units_of_a_base_scale(self, show, automatic):
+        data, X, y = automatic
+        page = show(data)
+        model = fitted_alike(data, X, y, SoSBandRegressor(LinearRegression(), **AUTOMATIC))
+        assert model.mean_lower_ > 0.1  # in base scales: there are bands to show
+        for level, keys in ((0.9, 0), (0.8, 10), (0.6, 20)):
+            page.press("level", "ArrowLeft", keys)
+            (ends,) = model.predict_interval(data.axes[0].grid[120:121, None], level)
+            assert middle_ends(page) == pytest.approx(ends, abs=6e-4)
+            row = model.evaluate(X[data.test.numbers], y[data.test.numbers], level)
+            assert page.number("width-value") == pytest.approx(row["mean_width"], rel=6e-4)
+            assert page.number("coverage-value") == pytest.approx(100 * row["coverage"], abs=0.051)
+            assert f"{abs(model.quantile(level)):.4g} times the base scale " in page.text("level-words")
+
+    def test_other_penalties_keep_the_base_scale(self, show, automatic):
+        data, X, y = automatic
+        page = show(data)
+        model = fitted_alike(data, X, y, SoSBandRegressor(LinearRegression(), **AUTOMATIC))
+        fixed = {
+            "lengthscale": model.lengthscale_,
+            "learning_coverage": model.learning_coverage_,
+            "tol": 1e-6,
+        }
+        for key, penalty in (("Home", 0.0), ("End", np.inf)):
+            page.press("penalty", key)
+            settings = {**AUTOMATIC, **fixed, "symmetry_penalty": penalty}
+            exact = fitted_alike(data, X, y, SoSBandRegressor(LinearRegression(), **settings))
+            (ends,) = exact.predict_interval(data.axes[0].grid[120:121, None])
+            assert middle_ends(page) == pytest.approx(ends, abs=0.02 * exact.residual_rms_)
+
+    def test_the_decision_is_told_with_its_reasons(self, show, automatic):
+        data, X, y = automatic
+        page = show(data)
+        report = fitted_alike(data, X, y, SoSBandRegressor(LinearRegression(), **AUTOMATIC)).tuning_
+        assert page.text("decision") == report.sentence
+        assert page.text("decision-title") == "What the data chose"
+        reasons = "[...document.querySelectorAll('#reasons li')].map((item) => item.textContent)"
+        assert page.ask(reasons) == list(report.reasons)
+        assert len(report.reasons) >= 2
+        assert not page.ask("document.getElementById('why').hidden")
+        assert page.text("why-words").startswith("Each setting with its value")
+        settings = "base scale forest, noise features prediction, width penalty 30, learning coverage"
+        assert f"{settings} {report.learning_coverage:.4g}, added score." in page.text("decision-numbers")
+
+    def test_a_choice_that_does_not_score_best_is_explained(self, show, automatic):
+        page = show(replace(automatic[0], reasons=("symmetry penalty 300: inf scores 0.9 % better",)))
+        assert page.text("reasons") == "symmetry penalty 300: inf scores 0.9 % better"
+        assert page.text("why-words").startswith("Where residuals are skewed, asymmetric bands are taken even if ")
+
+    def test_what_was_given_needs_no_reasons(self, show, line):
+        page = show(line[0])
+        assert page.text("decision-title") == "What was given"
+        assert page.ask("document.getElementById('why').hidden")
+
+
 @pytest.fixture(scope="module")
 def far():
     X, y = line_data()
     return explore(X, y + 1e6, estimator=quick(), target_name="a rather long name " * 5), X, y
 
 
-@pytest.mark.parametrize("name", ["line", "three", "far"])
+@pytest.mark.parametrize("name", ["line", "three", "far", "automatic"])
 def test_everything_fits(show, request, name):
     page = show(request.getfixturevalue(name)[0])
     for width, height in ((1280, 900), (820, 1100), (390, 844), (320, 640)):

@@ -22,7 +22,7 @@ from sosbands.plotting.axes import (
     new_axes,
     open_frame,
 )
-from sosbands.plotting.model import kernel_points, prediction, shaping_rows
+from sosbands.plotting.model import learnt_bands, prediction, shaping_rows
 from sosbands.plotting.rows import curve_rows, find_axis, grid_over, number_column, shape_of, target_name
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def plot_active_rows(
     """Draw residuals and mark the rows that shape the lower and the upper band, with their numbers if they are few.
 
     The residuals are those of the fitted point model. If the bands were learnt from leave-one-out or out-of-fold
-    residuals, the legend says so: those differ from the ones drawn. With one feature the band functions before
-    calibration are drawn too.
+    residuals, the legend says so: those differ from the ones drawn. With one feature the bands before calibration are
+    drawn too. The rows marked lie on the bands; with a learning coverage below 1 others, not marked, lie outside.
 
     Parameters
     ----------
@@ -99,11 +99,11 @@ def _draw_kinds_of_rows(ax: Axes, model: Any, x: Array, residuals: Array) -> Non
 
 
 def _draw_learnt_bands(ax: Axes, model: Any, X: Any, x: Array) -> None:
-    """The band functions themselves, which cover every residual that they were learnt from."""
+    """The bands before calibration, which cover the residuals that they were learnt from, or a share of them."""
     grid = grid_over(x, 300)
-    points = kernel_points(model, curve_rows(X, 0, grid))
-    ax.plot(grid, -model.lower_(points), color=BLUE, ls="--", lw=1.3, label="lower band, not calibrated", zorder=2)
-    ax.plot(grid, model.upper_(points), color=ORANGE, ls="-.", lw=1.3, label="upper band, not calibrated", zorder=2)
+    below, above = learnt_bands(model, curve_rows(X, 0, grid))
+    ax.plot(grid, -below, color=BLUE, ls="--", lw=1.3, label="lower band, not calibrated", zorder=2)
+    ax.plot(grid, above, color=ORANGE, ls="-.", lw=1.3, label="upper band, not calibrated", zorder=2)
 
 
 def _number_rows(ax: Axes, x: Array, heights: Array, rows: IntArray) -> None:

@@ -78,14 +78,24 @@ def _learnt_from(model: Any, X: Any) -> bool:
     """Whether the learning rows have the mean that the model remembers; True for a model that remembers none."""
     if not all(hasattr(model, name) for name in ("learning_rows_", "learning_mean_", "learning_scale_")):
         return True
-    points = kernel_points(model, _safe_indexing(X, model.learning_rows_))
+    points = preprocessed(model, _safe_indexing(X, model.learning_rows_))
     error = np.abs(points.mean(axis=0) - model.learning_mean_)
     size = np.abs(model.learning_mean_) + model.learning_scale_
     return bool(np.all(error <= 1e-6 * np.where(size > 0, size, 1.0)))
 
 
-def kernel_points(model: Any, X: Any) -> Array:
-    """What the band functions of the model take."""
+def learnt_bands(model: Any, X: Any) -> tuple[Array, Array]:
+    """How far the bands reach below and above the prediction before calibration, in units of the target."""
+    if not hasattr(model, "view_"):
+        points = preprocessed(model, X)
+        return np.asarray(model.lower_(points)), np.asarray(model.upper_(points))
+    facts = model._facts(model._read(X, reset=False))
+    points, unit = model.view_.points(facts), model.view_.unit(facts)
+    return unit * model.lower_(points), unit * model.upper_(points)
+
+
+def preprocessed(model: Any, X: Any) -> Array:
+    """What the preprocessor of the model gives."""
     preprocessor = getattr(model, "preprocessor_", None)
     if getattr(model, "reads_numbers_", True):
         X = np.asarray(X, dtype=float)  # what such a preprocessor was fitted to

@@ -1,4 +1,4 @@
-"""Pictures of the search for lengthscale and symmetry penalty."""
+"""Pictures of the search for whatever is "auto"."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from sosbands.plotting.candidates import (
     sorted_penalties,
     what_varies,
 )
+from sosbands.plotting.settings import draw_settings, figure_height, is_automatic, read_settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +44,11 @@ FINE = 200  # points per direction of the interpolated map
 
 
 def plot_tuning(report: Any, ax: Any = None, *, legend: bool = True) -> Any:
-    """Draw the criterion over symmetry penalty and lengthscale: a map, or a curve if only one of them was searched for.
+    """Draw what the search saw.
+
+    For the automatic choice a line for each value of each setting, at what the best candidate with it loses against the
+    chosen one. For the rules, which choose lengthscale and symmetry penalty only, the criterion over these: a map, or
+    a curve if only one of them was searched for.
 
     Parameters
     ----------
@@ -67,6 +72,8 @@ def plot_tuning(report: Any, ax: Any = None, *, legend: bool = True) -> Any:
     if isinstance(ax, list | tuple | np.ndarray):
         first, second = ax
         return np.array([plot_tuning(report, first, legend=legend), plot_replicates(report, second, legend=legend)])
+    if is_automatic(report):
+        return _plot_settings(report, ax, legend)
     ax = new_axes(ax, legend=legend)
     penalties = read_penalties(report)
     candidates = read_candidates(report, penalties)
@@ -78,6 +85,17 @@ def plot_tuning(report: Any, ax: Any = None, *, legend: bool = True) -> Any:
     else:
         _draw_line(ax, report, penalties, candidates, axis)
     _note_omissions(ax, report, candidates)
+    legend_below(ax, show=legend, columns=3)
+    return ax
+
+
+def _plot_settings(report: Any, ax: Axes | None, legend: bool) -> Axes:
+    """The picture of an automatic choice."""
+    groups = read_settings(report)
+    ax = new_axes(ax, legend=legend, size=(6.4, figure_height(groups) if groups else 3.0))
+    if not groups:
+        return _in_words(ax, "There is nothing to compare: no setting had two values.", report)
+    draw_settings(ax, report, groups)
     legend_below(ax, show=legend, columns=3)
     return ax
 
@@ -272,6 +290,10 @@ def _say_instead(ax: Axes, report: Any, candidates: Candidates) -> Axes:
         reason = f"None of the {count} candidates has one lengthscale and a finite criterion."
     else:
         reason = "No candidates were evaluated."
+    return _in_words(ax, reason, report)
+
+
+def _in_words(ax: Axes, reason: str, report: Any) -> Axes:
     text = f"{reason}\n{report.sentence}"
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", wrap=True)
     ax.set(xticks=[], yticks=[])

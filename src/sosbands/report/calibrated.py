@@ -93,7 +93,7 @@ def calibrated(step: Step, data: Exploration, levels: Sequence[float], groups: l
     calibration, kind = Calibration(step.lower_scores, step.upper_scores), read_kind(data.calibration)
     q = np.concatenate([calibration.quantiles(level, kind) for level in levels])
     y, center = data.test.y, data.test.prediction
-    band = step.score.band(center, *step.test)
+    band = step.score.band(center, *step.test, unit=data.test_unit)
     ends = np.stack([interval(band, *each)[0] for each in q])
     lower, upper = ends[:, :, 0], ends[:, :, 1]
     over, under = lower <= y, y <= upper

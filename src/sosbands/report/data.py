@@ -70,11 +70,11 @@ class Step:
     score : Score
         What calibration makes of prediction and bands, in units of the bands of this step.
     difference : float
-        Mean absolute difference of the two band functions at the learning points.
+        Mean absolute difference of the two bands at the learning points, in units of the target.
     lower_scores, upper_scores : ndarray of shape (m,)
         Scores of the calibration rows below and above.
     test : pair of ndarray of shape (n_test,)
-        Band functions below and above at the test rows.
+        Band functions below and above at the test rows, in units of the base scale there.
     curves : tuple of pairs of ndarray
         The same along each axis; empty arrays for the prediction.
     """
@@ -131,7 +131,13 @@ class Exploration:
     score : Score
         That of the step in use, whose words are those of the page.
     sentence : str
-        The decision about lengthscale and symmetry penalty, in words.
+        The decision in words.
+    reasons : tuple of str
+        For each setting that was chosen its value, and what the best other value would have cost.
+    settings : str
+        What is in use beside lengthscale and symmetry penalty, in words.
+    base_scale : str
+        Name of the unit in which bands are learnt and calibrated; "none" if that is the target's own.
     is_tuned : bool
         The data chose the symmetry penalty; otherwise it was given.
     criterion : str
@@ -144,6 +150,10 @@ class Exploration:
         How many of the test rows are drawn, the first ones; all of them are counted.
     axes : tuple of Axis
     learning, calibration_rows, test : Rows
+    test_unit : ndarray of shape (n_test,)
+        The base scale at the test rows, in units of the target.
+    curve_units : tuple of ndarray
+        The same along each axis; empty for the prediction.
     paths : tuple of BandPath
         That of the lengthscale in use first.
     notes : tuple of str
@@ -156,6 +166,9 @@ class Exploration:
     calibration: str
     score: Score
     sentence: str
+    reasons: tuple[str, ...]
+    settings: str
+    base_scale: str
     is_tuned: bool
     criterion: str
     model_name: str
@@ -167,5 +180,7 @@ class Exploration:
     learning: Rows
     calibration_rows: Rows
     test: Rows
+    test_unit: Array
+    curve_units: tuple[Array, ...]
     paths: tuple[BandPath, ...]
     notes: tuple[str, ...]

@@ -13,11 +13,16 @@ from sosbands._types import IntArray
 from sosbands.kernels import median_lengthscale
 from sosbands.plotting.rows import target_name as name_of
 from sosbands.point_models import model_name
+from sosbands.report.criterion import criterion_of_steps
 from sosbands.report.data import BandPath, Exploration
 from sosbands.report.places import Line, Places, make_lines, rows_on
 from sosbands.report.recorded import RecordedBands, recorded
-from sosbands.report.steps import criterion_of_steps, penalties_shown, solve_steps, with_model
+from sosbands.report.steps import penalties_shown, solve_steps, with_model
 from sosbands.report.table import Table, drawn_count, drawn_rows, read_table, split_test
+from sosbands.tuning.automatic import START_FACTOR
+from sosbands.tuning.views import NO_SCALE
+
+NO_WIDTH = 1e-3  # of the mean size of residuals: bands that reach less far in the mean are none
 
 
 def explore(
@@ -70,7 +75,8 @@ def explore(
     fit_rows, test_rows = split_test(len(table), check_random_state(random_state))
     model.fit(table.take(fit_rows), table.y[fit_rows])
     lines = make_lines(table, model, fit_rows)
-    paths = _paths(model, Places(table, model, fit_rows, test_rows, lines))
+    places = Places(table, model, fit_rows, test_rows, lines)
+    paths = _paths(model, places)
     learning, calibration = fit_rows[model.learning_rows_], fit_rows[model.calibration_rows_]
     rng = check_random_state(0)
     shown = (drawn_rows(learning, _shaping(paths), rng), drawn_rows(calibration, calibration[:0], rng), test_rows)
@@ -83,6 +89,9 @@ def explore(
         calibration=model.calibration,
         score=model._score,
         sentence=_decision(model),
+        reasons=() if model.tuning_ is None else tuple(model.tuning_.reasons),
+        settings=_settings(model),
+        base_scale=model.view_.base_scale,
         is_tuned=isinstance(model.symmetry_penalty, str),
         criterion=model.criterion_asked,
         model_name=model_name(model.estimator_),
@@ -94,45 +103,83 @@ def explore(
         learning=rows[0],
         calibration_rows=rows[1],
         test=rows[2],
+        test_unit=places.test_unit,
+        curve_units=places.curve_units,
         paths=paths,
         notes=_notes(table, lines, (learning, calibration, test_rows), shown),
     )
 
 
 def _paths(model: RecordedBands, places: Places) -> tuple[BandPath, ...]:
-    """The path of the lengthscale in use, and that of the median one if bands of constant width were chosen."""
-    asked, report = model.lengthscale_asked, model.tuning_
+    """The path of the lengthscale in use, and that of another one if the data chose an infinite one."""
+    asked = model.problem_.wanted["lengthscale"]
     penalties = penalties_shown(model, asked)
     solved, chosen = with_model(model, solve_steps(model, asked, penalties))
     criteria = criterion_of_steps(model, asked, penalties)
     _say(model, f"{len(penalties)} symmetry penalties solved, criterion evaluated")
-    paths = [places.path(_words(model.lengthscale_), chosen, solved, criteria)]
-    if report is not None and report.homoscedastic and report.independence is not None:
-        median = median_lengthscale(model.problem_.points)
-        solved, criteria = solve_steps(model, median, penalties), criterion_of_steps(model, median, penalties)
-        _say(model, "the same with the median lengthscale, for comparison")
-        paths.append(places.path(f"varying width, lengthscale {median:.3g}", None, solved, criteria))
+    paths = [places.path(_words(model), chosen, solved, criteria)]
+    other = _other_lengthscale(model)
+    if other is not None:
+        solved, criteria = solve_steps(model, other, penalties), criterion_of_steps(model, other, penalties)
+        _say(model, f"the same with the lengthscale {other:.3g}, for comparison")
+        varies = "varying width" if model.view_.base_scale == NO_SCALE else "a varying multiple"
+        paths.append(places.path(f"{varies}, lengthscale {other:.3g}", None, solved, criteria))
     return tuple(paths)
+
+
+def _other_lengthscale(model: RecordedBands) -> float | None:
+    """What to compare bands of constant width with, if the data chose these; where the search for others started."""
+    report = model.tuning_
+    if report is None:
+        return None
+    if not model.is_automatic:
+        compared = report.homoscedastic and report.independence is not None
+        return median_lengthscale(model.problem_.points) if compared else None
+    is_chosen = isinstance(model.lengthscale, str) and model.lengthscale == "auto" and len(report.evaluations) > 0
+    compared = is_chosen and np.ndim(report.lengthscale) == 0 and np.isinf(report.lengthscale)
+    return START_FACTOR * median_lengthscale(model.problem_.points) if compared else None
 
 
 def _say(model: RecordedBands, message: str) -> None:
     say("explore", message, model.verbose)
 
 
-def _words(lengthscale: Any) -> str:
+def _words(model: RecordedBands) -> str:
+    """What the lengthscale makes of the bands."""
+    lengthscale = model.lengthscale_
     if lengthscale is None:
         return "the lengthscale of the kernel given"
     if isinstance(lengthscale, dict):
         return "one lengthscale below, another above"
     if np.ndim(lengthscale):
         return "one lengthscale for each feature"
-    return "constant width" if np.isinf(lengthscale) else f"lengthscale {lengthscale:.3g}"
+    if np.isinf(lengthscale):
+        return "constant width" if model.view_.base_scale == NO_SCALE else "a constant multiple of the base scale"
+    return f"lengthscale {lengthscale:.3g}"
+
+
+def _settings(model: RecordedBands) -> str:
+    view = model.view_
+    return (
+        f"base scale {view.base_scale}, noise features {view.noise_features}, "
+        f"width penalty {model.width_penalty_:.4g}, learning coverage {model.learning_coverage_:.4g}, "
+        f"{model.conformal_score_} score"
+    )
 
 
 def _decision(model: RecordedBands) -> str:
     if model.tuning_ is not None:
-        return str(model.tuning_.sentence)
-    return "Lengthscale and symmetry penalty were given, not chosen from the data."
+        return f"{model.tuning_.sentence}{_without_width(model)}"
+    return f"Lengthscale and symmetry penalty were given, not chosen from the data.{_without_width(model)}"
+
+
+def _without_width(model: RecordedBands) -> str:
+    """Small width penalties may leave bands at zero, where sliding them shows nothing."""
+    size, is_added = float(np.abs(model.problem_.z).mean()), model.conformal_score_ == "added"
+    if not is_added or size == 0 or model.mean_lower_ + model.mean_upper_ > NO_WIDTH * size:
+        return ""
+    reach = "the same distance" if model.view_.base_scale == NO_SCALE else "the same multiple of the base scale"
+    return f" The bands are as good as zero: calibration makes every interval reach {reach}."
 
 
 def _shaping(paths: tuple[BandPath, ...]) -> IntArray:

@@ -129,15 +129,23 @@
 
   function showConstants() {
     say("decision", data.sentence);
+    at("reasons").replaceChildren(...data.reasons.map(reasonItem));
+    say("why-words", reasonWords(data));
+    at("why").hidden = !data.reasons.length;
     say("decision-numbers", settingWords(data, data.paths[0].steps[start]));
     say("promise", promiseWords(data));
     at("footer").replaceChildren(...footerWords(data).map((note) => element("p", note)));
     const last = data.paths[0].steps[data.paths[0].steps.length - 1];
     if (last.penalty !== null) say("most", penaltyWords(last));
-    if (!data.tuned) {
-      say("choice", "As given");
-      say("decision-title", "What was given");
-    }
+    if (!data.tuned) say("choice", "As given");
+    if (!data.tuned && !data.reasons.length) say("decision-title", "What was given");
+  }
+
+  // What is in use stands before the colon.
+  function reasonItem(reason) {
+    const [value, ...rest] = reason.split(": "), item = document.createElement("li");
+    item.append(element("b", value), ["", ...rest].join(": "));
+    return item;
   }
 
   function element(tag, text) {

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from sosbands._types import Array, IntArray
-from sosbands.conformal import Score
+from sosbands.conformal import SCORES, Score
 from sosbands.exceptions import LITTLE_SUPPORT
 from sosbands.metrics.sampling import share_range
 from sosbands.report.calibrated import Promise, calibrated, groups_along, levels_offered, promise
 from sosbands.report.data import BandPath, Exploration, Rows, Step
+from sosbands.tuning.views import NO_SCALE
 
 DIGITS = 5  # significant ones; of targets and bands in units of the size of the residuals
 MEAN_DIGITS = 7  # of quantiles, which are added to bands, and of widths, which are rounded once more to be shown
 SHARE_DIGITS = 5
+PENALTY_DIGITS = 9
 CODE = string.digits + string.ascii_letters + "-_"  # digits of whole numbers in base 64
 
 
@@ -33,10 +35,12 @@ def payload(data: Exploration) -> dict[str, Any]:
         "level": levels.index(data.confidence_level),
         "promises": [_promise(promise(level, data)) for level in levels],
         "calibration": data.calibration,
-        "moves": [data.score.outwards, data.score.inwards],
+        "moves": _moves(data),
         "little_support": LITTLE_SUPPORT,
         "code": CODE,
         "sentence": data.sentence,
+        "reasons": data.reasons,
+        "settings": data.settings,
         "tuned": data.is_tuned,
         "criterion": data.criterion,
         "model": data.model_name,
@@ -59,6 +63,14 @@ def payload(data: Exploration) -> dict[str, Any]:
         "share_ranges": {n: _share_ranges(n) for n in _sizes(data, groups)},
         "paths": [_path(path, data, unit, groups) for path in data.paths],
     }
+
+
+def _moves(data: Exploration) -> list[str]:
+    """What a quantile does outwards and inwards; one that is added is told in units of the base scale."""
+    added = SCORES["added"]
+    if data.base_scale == NO_SCALE or data.score.outwards != added.outwards:
+        return [data.score.outwards, data.score.inwards]
+    return [words.replace("{q}", "{q} times the base scale") for words in (added.outwards, added.inwards)]
 
 
 def _kinds(data: Exploration) -> tuple[Rows, Rows, Rows]:
@@ -119,7 +131,7 @@ def _path(path: BandPath, data: Exploration, unit: float, groups: list[list[IntA
 def _step(step: Step, data: Exploration, unit: float) -> dict[str, Any]:
     position = {number: k for k, number in enumerate(data.learning.numbers.tolist())}
     return {
-        "penalty": None if math.isinf(step.symmetry_penalty) else step.symmetry_penalty,
+        "penalty": _significant(step.symmetry_penalty, PENALTY_DIGITS),
         "criterion": None if step.criterion is None else _significant(step.criterion),
         "certificate": {
             key: _significant(value) if isinstance(value, float) else value for key, value in step.certificate.items()
@@ -127,15 +139,15 @@ def _step(step: Step, data: Exploration, unit: float) -> dict[str, Any]:
         "squares": step.squares,
         "active": [[position[k] for k in rows.tolist()] for rows in (step.active_lower, step.active_upper)],
         "difference": _significant(step.difference),
-        "test": _bands(step.test, step.score, unit),
-        "curves": [_bands(curve, step.score, unit) for curve in step.curves],
+        "test": _bands(step.test, data.test_unit, step.score, unit),
+        "curves": [_bands(*each, step.score, unit) for each in zip(step.curves, data.curve_units, strict=True)],
     }
 
 
-def _bands(pair: tuple[Array, Array], score: Score, unit: float) -> dict[str, Any]:
+def _bands(pair: tuple[Array, Array], scale: Array, score: Score, unit: float) -> dict[str, Any]:
     """How far the band reaches below and above the prediction, and the units in which calibration moves its ends."""
-    band = score.band(np.zeros(len(pair[0])), *pair)
-    units = [float(each) if each.ndim == 0 else _rounded(each, unit) for each in band.units]
+    band = score.band(np.zeros(len(pair[0])), *pair, unit=scale)
+    units = [float(each[0]) if each.size and (each == each[0]).all() else _rounded(each, unit) for each in band.units]
     return {"reach": [_rounded(-band.lower, unit), _rounded(band.upper, unit)], "units": units}
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from sosbands._types import Array, IntArray
-from sosbands.bands.sos import evaluate_pair
 from sosbands.conformal import SCORES, lower_scores, upper_scores
 from sosbands.plotting.rows import curve_rows, find_axis, grid_over, number_column
 from sosbands.report.data import Axis, BandPath, Rows, Step
@@ -83,12 +82,17 @@ class Places:
         held = fit_rows[model.calibration_rows_]
         calibration = table.take(held)
         tables = [calibration, table.take(test_rows), *(line.rows for line in lines if line.rows is not None)]
-        parts = [model.kernel_points(each) for each in tables]
-        self.points, self.ends = np.concatenate(parts), np.cumsum([len(part) for part in parts])[:-1]
-        self.learning_points, self.fit_rows = model.problem_.points, fit_rows
+        facts = [model.facts(each) for each in tables]
+        self.points = np.concatenate([model.view_.points(each) for each in facts])
+        self.ends = np.cumsum([len(each) for each in facts])[:-1]
         self.is_curve = [line.rows is not None for line in lines]
+        self.held_unit, self.test_unit, *curve_units = self._parts(
+            np.concatenate([model.view_.unit(each) for each in facts])
+        )
+        self.curve_units = tuple(curve_units)
+        self.problem, self.fit_rows = model.problem_, fit_rows
         self.score = SCORES[model.conformal_score_]
-        self.residuals = table.y[held] - model.predict(calibration)
+        self.held_y, self.held_center = table.y[held], facts[0].prediction
 
     def path(self, name: str, chosen: int | None, solved: list[SolvedBands], criteria: list[float | None]) -> BandPath:
         """The bands with their values at all places."""
@@ -100,9 +104,9 @@ class Places:
     def _step(self, bands: SolvedBands, criterion: float | None, values: tuple[Array, Array]) -> Step:
         low_held, low_test, *low_curves = self._parts(values[0])
         up_held, up_test, *up_curves = self._parts(values[1])
-        below, above, _ = evaluate_pair(bands.lower, bands.upper, self.learning_points)
-        score = self.score.fitted(float(below.mean()), float(above.mean()))
-        held = score.band(np.zeros(len(low_held)), low_held, up_held)
+        apart = bands.upper(self.problem.points) - bands.lower(self.problem.points)
+        score = self.score.fitted(*bands.means)
+        held = score.band(self.held_center, low_held, up_held, unit=self.held_unit)
         return Step(
             symmetry_penalty=bands.symmetry_penalty,
             criterion=criterion,
@@ -111,9 +115,9 @@ class Places:
             active_lower=self.fit_rows[bands.active_lower],
             active_upper=self.fit_rows[bands.active_upper],
             score=score,
-            difference=float(np.abs(above - below).mean()),
-            lower_scores=lower_scores(held, self.residuals),
-            upper_scores=upper_scores(held, self.residuals),
+            difference=float(np.abs(self.problem.unit * apart).mean()),
+            lower_scores=lower_scores(held, self.held_y),
+            upper_scores=upper_scores(held, self.held_y),
             test=(low_test, up_test),
             curves=tuple(zip(low_curves, up_curves, strict=True)),
         )

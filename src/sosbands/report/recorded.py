@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sosbands._types import Array
 from sosbands.regressors.band_problem import BandProblem
+from sosbands.regressors.parameters import is_paper, resolved, symmetry_rules
 from sosbands.regressors.sos_bands import SoSBandRegressor
+from sosbands.tuning.views import NO_SCALE, RowFacts
 
 
 class RecordedBands(SoSBandRegressor):
@@ -20,23 +21,25 @@ class RecordedBands(SoSBandRegressor):
 
     problem_: BandProblem
 
-    def _learn_bands(self, problem: BandProblem, rng: np.random.RandomState) -> None:
+    def _learn_bands(self, problem: BandProblem) -> None:
         self.problem_ = problem
-        super()._learn_bands(problem, rng)
+        super()._learn_bands(problem)
 
-    def kernel_points(self, X: Any) -> Array:
-        """What the band functions take."""
-        return self._numbers(self._read(X, reset=False))
+    def facts(self, X: Any) -> RowFacts:
+        """What the view of the bands looks at."""
+        return self._facts(self._read(X, reset=False))
 
     @property
-    def lengthscale_asked(self) -> Any:
-        """Lengthscale of the bands as `learn_bands` takes it."""
-        return self.lengthscale if self.tuning_ is None else self.tuning_.lengthscale
+    def is_automatic(self) -> bool:
+        """Whether what is open is left to the automatic choice, not to rules for lengthscale and penalty."""
+        given = resolved(self)
+        is_plain = given["base_scale"] == NO_SCALE and "auto" not in given.values()
+        return not is_plain and not is_paper(self)
 
     @property
     def criterion_asked(self) -> str:
         """Name of the tuning criterion, in use or not."""
-        return self._rules(0).criterion
+        return "interval-score" if self.is_automatic else symmetry_rules(self, 0).criterion
 
 
 def recorded(

@@ -1,26 +1,23 @@
-"""Bands for many symmetry penalties: one warm-started path, the criterion by cross-validation, values at rows."""
+"""Bands for many symmetry penalties: one warm-started path, with values at rows."""
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn.utils import check_random_state
 
 from sosbands._types import Array, IntArray
-from sosbands.bands import learn_band_path
+from sosbands.bands import learn_band_sequence
 from sosbands.bands.sos import SoSFunction, evaluate_pair
-from sosbands.conformal import SCORES
+from sosbands.regressors.band_problem import widened_off_data
+from sosbands.regressors.sos_bands import MAX_ITERATIONS
 from sosbands.report.recorded import RecordedBands
-from sosbands.tuning.candidates import candidate_lengthscales
-from sosbands.tuning.criterion import TuningData, fold_bands, pool
-from sosbands.tuning.split import MIN_ROWS, held_out_folds, searched_data, searched_rows
 
 # In the units of normalised problems; the change happens between 5 and 1000. The tuner's candidates are among them.
 PENALTIES = (0.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, np.inf)
+# The same in width penalties, for bands that need not cover every row: there the change happens between 0.1 and 20.
+COUPLINGS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +27,7 @@ class SolvedBands:
     symmetry_penalty: float
     lower: SoSFunction
     upper: SoSFunction
+    means: tuple[float, float]  # over the learning rows
     certificate: dict[str, Any]
     active_lower: IntArray
     active_upper: IntArray
@@ -40,30 +38,34 @@ def penalties_shown(model: RecordedBands, lengthscale: Any) -> list[float]:
 
     Sides with lengthscales of their own have no symmetric limit.
     """
-    wanted = {*PENALTIES, float(model.symmetry_penalty_)}
+    wanted = model.problem_.wanted
+    in_widths = wanted["learning_coverage"] < 1 or model.is_automatic
+    width = float(wanted["width_penalty"]) or 1.0
+    shown = {times * width for times in COUPLINGS} if in_widths else set(PENALTIES)
+    shown.add(float(model.symmetry_penalty_))
     if isinstance(lengthscale, dict) and str(lengthscale["lower"]) != str(lengthscale["upper"]):
-        wanted.discard(np.inf)
-    return sorted(wanted)
+        shown.discard(np.inf)
+    return sorted(shown)
 
 
 def solve_steps(model: RecordedBands, lengthscale: Any, penalties: list[float]) -> list[SolvedBands]:
-    """One warm-started path of bands at this lengthscale, each certified."""
+    """One warm-started path of bands at this lengthscale, each certified, everything else as in the model's problem."""
     problem = model.problem_
-    path = learn_band_path(
+    path = learn_band_sequence(
         problem.points,
-        problem.r,
-        penalties,
-        lengthscale=lengthscale,
+        problem.z,
+        [{**problem.wanted, "lengthscale": lengthscale, "symmetry_penalty": penalty} for penalty in penalties],
         rank=model.rank,
         solver=model.solver,
         tol=model.tol,
+        max_iterations=MAX_ITERATIONS,
         **problem.options,
     )
     return [
         SolvedBands(
             penalty,
-            bands.lower,
-            bands.upper,
+            *widened_off_data(bands, problem),
+            (float(bands.values_lower.mean()), float(bands.values_upper.mean())),
             bands.certificate,
             problem.rows[bands.active_lower],
             problem.rows[bands.active_upper],
@@ -82,40 +84,12 @@ def with_model(model: RecordedBands, steps: list[SolvedBands]) -> tuple[list[Sol
         steps[chosen].symmetry_penalty,
         model.lower_,
         model.upper_,
+        (model.mean_lower_, model.mean_upper_),
         model.certificate_,
         model.active_lower_,
         model.active_upper_,
     )
     return [*steps[:chosen], own, *steps[chosen + 1 :]], chosen
-
-
-def criterion_of_steps(model: RecordedBands, lengthscale: Any, penalties: list[float]) -> list[float | None]:
-    """The tuning criterion of each penalty at this lengthscale, on the folds that the tuning had.
-
-    None for each if there are too few residuals, or none that differs from zero, and where a solve failed.
-    """
-    problem = model.problem_
-    if len(problem.r) < MIN_ROWS or not problem.r.any():
-        return [None] * len(penalties)
-    data = _held_out(model)
-    ells = candidate_lengthscales(data.points, model.kernel, lengthscale, data.folds[0])
-    parts = Parallel(n_jobs=model.n_jobs)(
-        delayed(fold_bands)(data, fold, ells, penalties) for fold in range(len(data.folds))
-    )
-    found = pool(data, ells, penalties, dict(enumerate(parts)))
-    return [None if each.failed else each.value(model.criterion_asked) for each in found]
-
-
-def _held_out(model: RecordedBands) -> TuningData:
-    """The rows and folds that the tuning had; folds of the model's own seed if nothing was tuned."""
-    problem, report = model.problem_, model.tuning_
-    if report is not None:
-        rows, folds = report.rows, report.folds
-    else:
-        rng = deepcopy(check_random_state(model.random_state))  # looking at a model must not change its generator
-        rows = searched_rows(len(problem.r), rng)
-        folds = held_out_folds(len(rows), model.cv, rng)
-    return searched_data(problem.points, problem.r, rows, folds, problem.options, SCORES[model.conformal_score_])
 
 
 def values_at(steps: list[SolvedBands], points: Array) -> tuple[list[tuple[Array, Array]], Array]:

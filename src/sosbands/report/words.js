@@ -119,8 +119,15 @@ function certificateFacts(step) {
   ];
 }
 
+// A test of skew decides too, so that what was chosen need not score best.
+function reasonWords(data) {
+  const preferred = data.reasons.some((reason) => reason.endsWith("better"))
+    ? "Where residuals are skewed, asymmetric bands are taken even if symmetric ones score slightly better. " : "";
+  return `${preferred}Each setting with its value, and what the best other one would cost on held-out rows:`;
+}
+
 function settingWords(data, step) {
-  return `In use: symmetry penalty ${penaltyWords(step)}, ${data.paths[0].name}. The curve above the slider: `
+  return `In use: symmetry penalty ${penaltyWords(step)}, ${data.paths[0].name}, ${data.settings}. The curve above the slider: `
     + `${CRITERIA[data.criterion] || data.criterion} on held-out learning rows, at the lengthscale shown.`;
 }
 

@@ -74,7 +74,8 @@ def choose(
     rows = _sample(len(r), random_state)
     folds = held_out_folds(len(rows), cv, random_state)
     some, values = (facts, r) if len(rows) == len(r) else (facts.take(rows), r[rows])
-    search = AutomaticSearch(some, values, folds, options, choices, _levels(level), deadline, n_jobs, verbose, seed)
+    levels = score_levels(level)
+    search = AutomaticSearch(some, values, folds, options, choices, levels, deadline, n_jobs, verbose, seed)
     say("tuning", f"automatic choice on {len(folds)} folds of {len(rows)} rows", verbose)
     interrupted = False
     if len(rows) < FEW_ROWS or not values.any():
@@ -119,7 +120,8 @@ def _sample(n: int, rng: np.random.RandomState) -> IntArray:
     return np.arange(n) if n <= SEARCH_ROWS else np.sort(rng.choice(n, SEARCH_ROWS, replace=False))
 
 
-def _levels(level: float) -> tuple[float, ...]:
+def score_levels(level: float) -> tuple[float, ...]:
+    """At which intervals are scored: the level, one with twice its misses and one with half of them."""
     miss = 1 - level
     return tuple(sorted({max(level - miss, level / 2), level, 1 - miss / 2}))
 
