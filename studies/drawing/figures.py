@@ -10,7 +10,7 @@ import numpy as np
 
 from sosbands._types import Array
 from studies.runs.config import Rows
-from studies.runs.methods import OURS, PAPER, PAPER_CQR
+from studies.runs.methods import HARD, OURS, PAPER, PAPER_CQR
 
 # Okabe and Ito's palette, which stays apart for colour-blind readers.
 COLOURS = {
@@ -20,6 +20,7 @@ COLOURS = {
     "squared-sos": "#56B4E9",
     PAPER: "#D55E00",
     OURS: "#0072B2",
+    HARD: "#CC79A7",
 }
 LETTERS_PER_INCH = 15.5  # of a caption
 

@@ -11,7 +11,7 @@ from sosbands.comparison import TextTable
 from studies.drawing.caption_words import number_words
 from studies.drawing.figures import column, grouped, succeeded
 from studies.runs.config import Config, Rows
-from studies.runs.methods import OURS
+from studies.runs.methods import HARD
 from studies.runs.synthetic_runs import CASES, synthetic_rows
 
 SYMMETRIC, SKEWED = (1, 2, 6), (3, 4, 5)  # noise of the cases
@@ -35,7 +35,7 @@ def compute(config: Config) -> Rows:
     return [
         row
         for criterion, test in COMBINATIONS
-        for row in synthetic_rows(config, CASES, (OURS,), repetitions, criterion=criterion, symmetry_test=test)
+        for row in synthetic_rows(config, CASES, (HARD,), repetitions, criterion=criterion, symmetry_test=test)
     ]
 
 

@@ -11,12 +11,12 @@ from studies.drawing.caption_words import count_words, failure_words, penalty_wo
 from studies.drawing.figures import COLOURS, add_caption, grouped, new_figure, succeeded
 from studies.drawing.panels import empty_figure, hide_rest, legend_above, set_text
 from studies.runs.config import Config, Rows
-from studies.runs.methods import OURS, PAPER, chosen, interval_method
+from studies.runs.methods import HARD, PAPER, chosen, interval_method
 from studies.runs.synthetic_runs import Draw
 
 SETTINGS = ((2, 100, "gp"), (2, 200, "gp"), (1, 100, "gp"), (1, 100, "oracle"))  # case, n, point model
 CONSTANT = "constant"
-RULES = {PAPER: "paper's rule (HSIC, Kruskal-Wallis)", OURS: "sosbands (interval score, sign flips)"}
+RULES = {PAPER: "paper's rule (HSIC, Kruskal-Wallis)", HARD: "hard bands (interval score, sign flips)"}
 POINT_MODELS = {"gp": "Gaussian process", "oracle": "true mean"}
 
 
@@ -24,7 +24,7 @@ def compute(config: Config) -> Rows:
     """The paper's rule and ours on many draws."""
     tasks = [
         {"case": case, "n": n, "point_model": model, "method": method, "repetition": k}
-        for method in (PAPER, OURS)
+        for method in (PAPER, HARD)
         for k in range(config.pick(quick=3, paper=500))
         for case, n, model in SETTINGS
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sosbands.comparison import TextTable
 from studies.drawing.real_tables import paired_table
 from studies.runs.config import Config, Rows
-from studies.runs.methods import OURS
+from studies.runs.methods import HARD
 from studies.runs.real_runs import real_rows
 
 SETS = ("Concrete", "Diabetes", "MPG", "Boston", "Energy", "Power")
@@ -17,7 +17,7 @@ def compute(config: Config) -> Rows:
     return [
         row
         for kind in ("in-sample", "out-of-fold")
-        for row in real_rows(config, (OURS,), names, point_model="boosting", residuals=kind)
+        for row in real_rows(config, (HARD,), names, point_model="boosting", residuals=kind)
     ]
 
 

@@ -7,13 +7,16 @@ from typing import Any
 
 from sosbands import SoSBandRegressor
 from sosbands.baselines import METHODS, SquaredSoS, make_method
+from sosbands.point_models import GaussianProcess
+from sosbands.regressors import PAPER_SETTINGS
 from sosbands.tuning import Rules
 
-OURS, PAPER = "sos", "sos-paper"
+OURS, HARD, PAPER = "sos", "sos-hard", "sos-paper"
 PER_FEATURE, PER_SIDE = "sos-per-feature", "sos-paper-per-side"
 PAPER_CQR = "cqr-paper"
 SHOWN = {
     OURS: "sosbands",
+    HARD: "hard bands",
     PAPER: "pen. kSoS",
     PER_FEATURE: "per side and feature",
     PER_SIDE: "pen. kSoS, per side",
@@ -28,15 +31,16 @@ SHOWN = {
     "rqr": "RQR",
 }
 PARAMETERS = ("symmetry_kind", "criterion", "symmetry_test", "residuals", "width_penalty", "start")  # that may be axes
-SIDED = (OURS, PAPER, PAPER_CQR, "cqr-forest", "cqr-boosting", "rqr")  # whose two ends have a score each
+SIDED = (OURS, HARD, PAPER, PAPER_CQR, "cqr-forest", "cqr-boosting", "rqr")  # whose two ends have a score each
 
 
 # The paper's criterion, its independence test and the Kruskal-Wallis rule; solved to a certificate, as the effect of
 # the paper's stopping rule is an experiment of its own. Lengthscales of each side or feature are found by a local
 # search from the best common one.
 PAPER_RULES = Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive")
+# Hard bands are the first release's default: the paper's problem, tuned by interval score and exact tests.
 RULES = {
-    OURS: None,
+    HARD: None,
     PAPER: PAPER_RULES,
     PER_SIDE: replace(PAPER_RULES, mode="per-side"),
     PER_FEATURE: Rules(mode="per-side-and-feature"),
@@ -58,8 +62,13 @@ def interval_method(name: str, seed: int, **settings: Any) -> Any:
     settings = {"calibration_size": None, "random_state": seed} | settings
     if name in (PAPER, PER_SIDE, "squared-sos"):
         settings.setdefault("residuals", "in-sample")  # as in the papers
-    if name in RULES:  # the stored rows are of bands without a constant among the squares, as the paper's are
-        return SoSBandRegressor(**{"constant": False, "rules": RULES[name], **settings})
+    if name == OURS:
+        settings.pop("width_penalty", None)  # that of a case is the paper's
+        return SoSBandRegressor(**settings)
+    settings.setdefault("estimator", GaussianProcess())  # the paper's point model; the default of ours is a blend
+    if name in RULES:
+        fixed = {**PAPER_SETTINGS, "constant": False, "rules": RULES[name]}
+        return SoSBandRegressor(**{**fixed, **settings})
     if name == PAPER_CQR:  # trees grown to single rows, as in the first CQR paper: its widths match the tables
         name, settings = "cqr-forest", {**settings, "min_samples_leaf": 1}
     known = METHODS[name]._get_param_names()

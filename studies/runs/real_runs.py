@@ -12,17 +12,17 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sosbands._types import Array, IntArray
 from sosbands.metrics import evaluate_intervals
-from sosbands.point_models import default_regressor
+from sosbands.point_models import GaussianProcess
 from studies.data import RealData, load_real, real_names
 from studies.runs.config import Config, Rows
-from studies.runs.methods import OURS, PAPER, PAPER_CQR, SIDED, axis_settings, chosen, interval_method
+from studies.runs.methods import HARD, OURS, PAPER, PAPER_CQR, SIDED, axis_settings, chosen, interval_method
 
 LEVEL = 0.9
 REPETITIONS = {"quick": 2, "paper": 10}
 QUICK_SETS = ("Diabetes", "MPG", "Yacht")
 # the cheap ones first, so that an interrupted run has whole tables of them
 TABLE_METHODS = (PAPER_CQR, "gp", PAPER, "het-gp")
-FURTHER_METHODS = (OURS, "squared-sos", "cqr-forest", "cqr-boosting", "rqr", "split", "local")
+FURTHER_METHODS = (OURS, HARD, "squared-sos", "cqr-forest", "cqr-boosting", "rqr", "split", "local")
 
 
 def real_rows(
@@ -90,7 +90,7 @@ def real_split(name: str, seed: int, remove: bool) -> tuple[RealData, IntArray, 
 
 def inliers(X: Array, y: Array, fraction: float) -> IntArray:
     """Rows left when the largest standardised residuals of a homoscedastic Gaussian process are removed."""
-    process: Any = default_regressor(len(y))  # at most 1000 rows
+    process = GaussianProcess()
     mean, sd = process.fit(X, y).predict(X, return_std=True)
     order = np.argsort(np.abs(y - mean) / sd, kind="stable")
     return np.sort(order[: len(y) - int(round(fraction * len(y)))])
