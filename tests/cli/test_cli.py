@@ -21,6 +21,8 @@ from sklearn.preprocessing import StandardScaler
 import sosbands as library
 from cli_runs import FAST, FIXED, data_of, done, mixed_table, number_table, sosbands
 from sosbands import SoSBandRegressor
+from sosbands.cli.demo import RIVALS
+from sosbands.datasets import DELIVERY_COLUMNS, delivery_times
 from sosbands.point_models import GaussianProcess, ModelBlend
 from sosbands.regressors import PAPER_SETTINGS
 
@@ -434,30 +436,58 @@ def test_commands_in_the_docs_can_be_typed(line, tmp_path, monkeypatch):
     assert "no such file" in result.stderr
 
 
-def test_demo_says_draws_and_explores(tmp_path, monkeypatch):
+def test_demo_says_compares_draws_and_explores(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
 
     def write_page(X, y, path, **settings):  # the real one is tested by explore
-        assert X.shape == (442, 10)
-        assert len(y) == 442
-        assert settings["target_name"] == "progression"
+        assert tuple(X.columns) == DELIVERY_COLUMNS
+        assert (len(X), len(y)) == (1000, 1000)
+        assert settings["target_name"] == "minutes"
         path.write_text("page")
         return path
 
     monkeypatch.setattr("sosbands.cli.demo.write_page", write_page)
     printed = done("demo", "-o", tmp_path / "new" / "folder")
-    assert printed.startswith("Progression of diabetes in 442 patients, from 10 measurements.\n")
-    coverage, width = re.search(r"kept apart: (\S+)% inside .* mean width (\S+)\.", " ".join(printed.split())).groups()
-    assert 80 <= float(coverage) <= 98
-    assert 150 <= float(width) <= 250  # the target reaches from 25 to 346
+    words = " ".join(printed.split())
+    assert words.startswith(
+        "Minutes that 1000 simulated deliveries took, from distance_km, stops, hour, rain_mm, weight"
+    )
+    assert "Bands around blend of 0." in words
+    above = float(re.search(r"the bands reach (\S+) times as far above the prediction", words)[1])
+    assert above > 1.3  # delays have their long tail above
+    skew, loss = re.search(
+        r"residuals are skewed \(p = (\S+)\), and the best symmetric .* score (\S+)% worse", words
+    ).groups()
+    assert float(skew) <= 0.05
+    assert 1 < float(loss) < 30
+    assert "In cross-validation: base scale " in words
+    compared = words[words.index("On 300 deliveries kept apart, all around the same point model") :]
+    rows = {
+        name: tuple(map(float, found))
+        for name, *found in re.findall(r"(\w+)(?: CP)? (\S+)%, (\S+), (\S+)[;.] ", compared)
+    }
+    assert list(rows) == ["sosbands", "split", "weighted"]
+    assert all(85 <= coverage <= 96 for coverage, _, _ in rows.values())
+    widths, scores = ({name: row[k] for name, row in rows.items()} for k in (1, 2))
+    assert scores["sosbands"] < scores["weighted"] < scores["split"]
+    assert widths["sosbands"] < 0.9 * widths["split"]
     assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == ["bands.png", "page.html"]
     assert (tmp_path / "new" / "folder" / "bands.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_methods_of_the_demo_stand_around_the_same_point_model():
+    X, y = delivery_times(150)
+    methods = [partial(SoSBandRegressor, **SETTINGS), *RIVALS.values()]
+    predictions = [method(random_state=3).fit(X, y).predict(X) for method in methods]
+    assert len(predictions) == 3
+    assert all(np.array_equal(each, predictions[0]) for each in predictions)
 
 
 def test_demo_goes_without_a_picture_where_it_cannot_be_drawn(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.setattr("sosbands.cli.demo.write_page", lambda *_, **__: tmp_path / "page.html")
-    monkeypatch.setattr("sosbands.cli.demo.SoSBandRegressor", partial(SoSBandRegressor, **SETTINGS))
+    monkeypatch.setattr("sosbands.cli.demo.SoSBandRegressor", partial(SoSBandRegressor, GaussianProcess(), **SETTINGS))
+    monkeypatch.setattr("sosbands.cli.demo.RIVALS", {})
     result = sosbands("demo", "-o", tmp_path)
     assert result.exit_code == 0
     assert 'note: no picture, as matplotlib is not installed: pip install "sosbands[plot]"' in result.stderr
