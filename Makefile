@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $@
 
-demo: $(STAMP)  ## automatic intervals on scikit-learn's Diabetes data: words, a picture and an interactive page
+demo: $(STAMP)  ## automatic intervals for late deliveries, with a comparison: words, a picture and an interactive page
 	$(BIN)/python -m sosbands demo -o demo_output
 
 test: $(STAMP)  ## the whole test suite, on two processes

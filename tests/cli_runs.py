@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from sosbands.cli.app import app
 
-FIXED = ("--lengthscale", "median", "--symmetry-penalty", "10")  # nothing to tune
+PLAIN = ("--base-scale", "none", "--noise-features", "inputs", "--width-penalty", "10", "--learning-coverage", "1")
+FIXED = ("--lengthscale", "median", "--symmetry-penalty", "10", "--score", "added", *PLAIN)  # nothing to tune
 FAST = ("--model", "linear", *FIXED)
 
 

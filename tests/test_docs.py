@@ -93,7 +93,7 @@ def test_the_code_of_a_page_runs_and_prints_what_it_says(page, capsys):
 
 def test_the_start_page_runs_and_writes_a_picture_and_a_model(a_place_of_its_own, capsys):
     names = run("start", capsys)
-    assert (a_place_of_its_own / "diabetes.png").read_bytes().startswith(b"\x89PNG")
+    assert (a_place_of_its_own / "deliveries.png").read_bytes().startswith(b"\x89PNG")
     assert (names["model"].predict_interval(names["X_test"]) == names["same"].predict_interval(names["X_test"])).all()
 
 

@@ -18,12 +18,12 @@ from sosbands.plotting import plot_comparison
 
 X, y = load_diabetes(return_X_y=True, as_frame=True)
 methods = {
-    "bands": SoSBandRegressor(RidgeCV(), lengthscale="median", symmetry_penalty=1.0),
+    "bands": SoSBandRegressor(RidgeCV()),
     "split": SplitCP(RidgeCV()),
     "locally weighted": LocallyWeightedCP(RidgeCV()),
     "quantile forest": QuantileForestCQR(n_estimators=50),
 }
-result = compare(methods, X, y, n_repetitions=8)
+result = compare(methods, X, y, n_repetitions=5)
 print(result)
 
 # %%

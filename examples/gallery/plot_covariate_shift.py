@@ -33,15 +33,16 @@ def ratio(X):
 
 
 # %%
-# The bands are symmetric and of constant width here (``lengthscale=inf``), the hardest case:
-# nothing but the weights can adapt. Fitting happens once; calibration costs next to nothing
-# and is repeated with fresh rows.
+# The bands are symmetric and of constant width here (``lengthscale=inf``, in units that are
+# the same everywhere), the hardest case: nothing but the weights can adapt. Fitting happens
+# once; calibration costs next to nothing and is repeated with fresh rows.
 
 rng = np.random.RandomState(0)
 model = SoSBandRegressor(
     LinearRegression(),
     calibration_size=None,
     lengthscale=np.inf,
+    base_scale="none",
     symmetry_penalty=np.inf,
     random_state=0,
 ).fit(*draw(200, rng))

@@ -3,8 +3,8 @@ Diabetes: everything automatic
 ==============================
 
 Ten features, a progression score after one year, and no setting to make: the point model is a
-Gaussian process, the data choose the lengthscale and the symmetry penalty, and half of the
-rows calibrate.
+blend of several, the data choose the unit of the bands, what they look at, how smooth and how
+symmetric they are, and half of the rows calibrate.
 """
 
 import matplotlib.pyplot as plt

@@ -16,8 +16,8 @@ from sosbands import SoSBandRegressor
 # %%
 # Two instruments measure the same thing; a third of the values come from the one that scatters
 # more. Which one it was is not among the features, so no band can know it. Infinite
-# lengthscales give bands of constant width: all that differs between the two models is the
-# calibration.
+# lengthscales give bands of constant width in units that are the same everywhere: all that
+# differs between the two models is the calibration.
 
 
 def measure(n, seed):
@@ -35,6 +35,7 @@ settings = {
     "random_state": 0,
     "symmetry_penalty": np.inf,
     "lengthscale": np.inf,
+    "base_scale": "none",
     "calibration_size": 1700,
 }
 common = SoSBandRegressor(LinearRegression(), **settings).fit(X, y)

@@ -2,9 +2,10 @@
 The rows that shape the bands
 =============================
 
-The bands must cover every learning residual, and at the optimum they touch only a few of them.
-These rows, those with a positive multiplier, decide the shape; the others have a part in the
-mean width only. They are the first rows to look at when a band looks odd.
+With ``learning_coverage=1``, as in the paper, the bands must cover every learning residual,
+and at the optimum they touch only a few of them. These rows, those with a positive multiplier,
+decide the shape; the others have a part in the mean width only. They are the first rows to
+look at when a band looks odd.
 """
 
 import matplotlib.pyplot as plt
@@ -31,6 +32,11 @@ for fraction, ax in zip((0.0, 0.02), axes, strict=True):
         SmoothingSplineRegressor(),
         symmetry_penalty=0,
         lengthscale=0.5,
+        learning_coverage=1.0,
+        width_penalty=10.0,
+        base_scale="none",
+        noise_features="inputs",
+        conformal_score="added",
         outlier_fraction=fraction,
         calibration_size=80,
         random_state=0,

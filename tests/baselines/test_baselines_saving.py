@@ -29,7 +29,7 @@ SETTINGS = {
     "split": {"estimator": make_pipeline(StandardScaler(), Ridge())},
     "local": {"estimator": Ridge(), "scale_estimator": RandomForestRegressor(5)},
 }
-HOLD_TREES = {"cqr-forest", "cqr-boosting", "local"}  # which skops takes for dangerous until they are named
+FOREIGN = {"cqr-forest"}  # forests of another package, whose types must be named
 
 
 def fitted(name):
@@ -53,7 +53,7 @@ def test_saved_models_predict_bit_identically(name, tmp_path):
     model, path = fitted(name), tmp_path / "model.sosbands"
     model.save(path)
     trusted = []
-    if name in HOLD_TREES:
+    if name in FOREIGN:
         with pytest.raises(UntrustedTypesError, match="not trusted") as refused:
             load(path)
         trusted = re.findall(r"'([\w.]+)'", str(refused.value).split("not trusted: ")[1].split("]")[0])

@@ -21,9 +21,13 @@ from sklearn.preprocessing import StandardScaler
 import sosbands as library
 from cli_runs import FAST, FIXED, data_of, done, mixed_table, number_table, sosbands
 from sosbands import SoSBandRegressor
+from sosbands.cli.demo import RIVALS
+from sosbands.datasets import DELIVERY_COLUMNS, delivery_times
+from sosbands.point_models import GaussianProcess, ModelBlend
+from sosbands.regressors import PAPER_SETTINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
-SETTINGS = {"lengthscale": "median", "symmetry_penalty": 10.0}
+SETTINGS = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 10.0}
 WRITTEN = ["prediction", "lower", "upper", "support"]
 
 
@@ -162,19 +166,48 @@ def test_fit_says_what_was_learnt(folder, tmp_path):
 
 
 def test_fit_tunes_itself_unless_told_otherwise(folder, tmp_path):
-    printed = done("fit", folder / "numbers.csv", "--target", "y", "-o", tmp_path / "m.model", "--json")
-    found = json.loads(printed)
-    model = library.load(tmp_path / "m.model")
+    words = ("--target", "y", "-o", tmp_path / "m.model", "--max-seconds", "5", "--json")
+    found = json.loads(done("fit", folder / "numbers.csv", *words))
+    model = library.load(tmp_path / "m.model")  # trees and all, without any trust
+    assert found["trust"] == []
     assert model.tuning_ is not None
-    assert found["point_model"] == "GaussianProcess"
+    assert type(model.estimator_) is ModelBlend
+    assert found["point_model"] == "ModelBlend"
+    assert sum(found["members"].values()) == pytest.approx(1)
+    assert set(found["members"]) <= {"RidgeCV", "GaussianProcess", "ExtraTreesRegressor", "RandomForestRegressor"}
+    assert f"Bands around blend of {max(found['members'].values()):.2f} " in found["summary"]
     assert model.tuning_.sentence in found["summary"]
     assert found["lengthscale"] == ("inf" if np.isinf(model.lengthscale_) else model.lengthscale_)
+    assert (found["base_scale"], found["noise_features"]) == (model.view_.base_scale, model.view_.noise_features)
+    assert found["conformal_score"] == model.conformal_score_ in ("added", "scaled")
+    assert found["width_penalty"] == model.width_penalty_ > 0
+    assert 0 < found["learning_coverage"] == model.learning_coverage_ <= 1
+    assert found["reasons"] == list(model.tuning_.reasons)
+    assert found["timed_out"] is False
+
+
+def test_the_default_predicts_without_trust(folder, tmp_path):
+    words = ("--target", "y", "-o", tmp_path / "m.model", "--max-seconds", "5")
+    printed = done("fit", folder / "mixed.csv", *words)
+    assert "--trust" not in printed
+    found = predicted(folder, tmp_path, tmp_path / "m.model", "mixed-new.csv")
+    assert (found.lower < found.prediction).all()
+    assert (found.prediction < found.upper).all()
+
+
+def test_model_gp_is_the_process_alone_however_many_rows(folder, tmp_path):
+    words = ("--target", "y", "-o", tmp_path / "m.model", "--model", "gp", "--json", *FIXED)
+    found = json.loads(done("fit", folder / "numbers.csv", *words))
+    assert type(library.load(tmp_path / "m.model").estimator_[-1]) is GaussianProcess
+    assert (found["point_model"], found["members"]) == ("GaussianProcess", None)
 
 
 def test_options_of_fit_reach_the_estimator(folder, tmp_path):
     words = ("--confidence-level", "0.8", "--calibration", "asymmetric", "--calibration-size", "30", "--seed", "3")
     path = tmp_path / "m.model"
     fixed = ("--model", "linear", "--lengthscale", "1.5", "--symmetry-penalty", "inf", "--score", "scaled")
+    fixed += ("--base-scale", "forest", "--noise-features", "prediction+inputs", "--width-penalty", "30")
+    fixed += ("--learning-coverage", "0.85", "--max-seconds", "7.5")
     found = json.loads(done("fit", folder / "numbers.csv", "--target", "y", "-o", path, *words, *fixed, "--json"))
     model = library.load(path)
     given = model.get_params(deep=False)
@@ -182,6 +215,12 @@ def test_options_of_fit_reach_the_estimator(folder, tmp_path):
     assert given["calibration"] == found["calibration"] == "asymmetric"
     assert given["conformal_score"] == found["conformal_score"] == "scaled"
     assert "the reach of the lower end multiplied by" in found["summary"]
+    assert given["base_scale"] == found["base_scale"] == "forest"
+    assert given["noise_features"] == found["noise_features"] == "inputs+prediction"
+    assert given["width_penalty"] == found["width_penalty"] == 30
+    assert given["learning_coverage"] == found["learning_coverage"] == 0.85
+    assert given["max_seconds"] == 7.5
+    assert (found["reasons"], found["timed_out"]) == ([], False)
     assert given["calibration_size"] == found["n_calibration"] == 30
     assert given["random_state"] == 3
     assert found["lengthscale"] == model.lengthscale_ == 1.5
@@ -205,27 +244,20 @@ def test_columns_can_be_left_out_and_declared_categories(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("model", "needed", "rule"),
-    [
-        ("gp", None, "leave-one-out"),
-        ("forest", "forest", "out-of-fold"),
-        ("boosting", "boosting", "out-of-fold"),
-        ("spline", None, "in-sample"),
-    ],
+    ("model", "rule"),
+    [("gp", "leave-one-out"), ("forest", "out-of-fold"), ("boosting", "out-of-fold"), ("spline", "in-sample")],
 )
-def test_every_model_can_be_fitted_saved_and_used(folder, tmp_path, model, needed, rule):
+def test_every_model_can_be_fitted_saved_and_used(folder, tmp_path, model, rule):
     path, drop = tmp_path / "m.model", ("--drop", "b") if model == "spline" else ()
     words = ("--target", "y", "-o", path, "--model", model, *drop, *FIXED)
     printed = done("fit", folder / "numbers.csv", *words)
     assert f"{rule} residuals" in " ".join(printed.split())
-    assert printed.splitlines()[-1].endswith(f"--trust {needed}" if needed else "OUT.csv")
-    found = predicted(folder, tmp_path, path, "numbers-new.csv", *(("--trust", needed) if needed else ()))
+    assert printed.splitlines()[-1].endswith("OUT.csv")
+    found = predicted(folder, tmp_path, path, "numbers-new.csv")
     truth = number_table(50, seed=1)["y"]
     assert 0.7 <= np.mean((found.lower <= truth) & (truth <= found.upper)) <= 1
-    if needed:
-        refused = sosbands("predict", path, folder / "numbers-new.csv", "-o", tmp_path / "no.csv")
-        assert refused.exit_code == 1
-        assert f"add --trust {needed}\n" in refused.stderr
+    again = predicted(folder, tmp_path, path, "numbers-new.csv", "--trust", "forest", output="again.csv")
+    assert again.equals(found)  # what old scripts say does no harm
 
 
 def test_models_from_python_work_if_they_know_their_columns(tmp_path, folder):
@@ -404,30 +436,58 @@ def test_commands_in_the_docs_can_be_typed(line, tmp_path, monkeypatch):
     assert "no such file" in result.stderr
 
 
-def test_demo_says_draws_and_explores(tmp_path, monkeypatch):
+def test_demo_says_compares_draws_and_explores(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
 
     def write_page(X, y, path, **settings):  # the real one is tested by explore
-        assert X.shape == (442, 10)
-        assert len(y) == 442
-        assert settings["target_name"] == "progression"
+        assert tuple(X.columns) == DELIVERY_COLUMNS
+        assert (len(X), len(y)) == (1000, 1000)
+        assert settings["target_name"] == "minutes"
         path.write_text("page")
         return path
 
     monkeypatch.setattr("sosbands.cli.demo.write_page", write_page)
     printed = done("demo", "-o", tmp_path / "new" / "folder")
-    assert printed.startswith("Progression of diabetes in 442 patients, from 10 measurements.\n")
-    coverage, width = re.search(r"kept apart: (\S+)% inside .* mean width (\S+)\.", " ".join(printed.split())).groups()
-    assert 80 <= float(coverage) <= 98
-    assert 150 <= float(width) <= 250  # the target reaches from 25 to 346
+    words = " ".join(printed.split())
+    assert words.startswith(
+        "Minutes that 1000 simulated deliveries took, from distance_km, stops, hour, rain_mm, weight"
+    )
+    assert "Bands around blend of 0." in words
+    above = float(re.search(r"the bands reach (\S+) times as far above the prediction", words)[1])
+    assert above > 1.3  # delays have their long tail above
+    skew, loss = re.search(
+        r"residuals are skewed \(p = (\S+)\), and the best symmetric .* score (\S+)% worse", words
+    ).groups()
+    assert float(skew) <= 0.05
+    assert 1 < float(loss) < 30
+    assert "In cross-validation: base scale " in words
+    compared = words[words.index("On 300 deliveries kept apart, all around the same point model") :]
+    rows = {
+        name: tuple(map(float, found))
+        for name, *found in re.findall(r"(\w+)(?: CP)? (\S+)%, (\S+), (\S+)[;.] ", compared)
+    }
+    assert list(rows) == ["sosbands", "split", "weighted"]
+    assert all(85 <= coverage <= 96 for coverage, _, _ in rows.values())
+    widths, scores = ({name: row[k] for name, row in rows.items()} for k in (1, 2))
+    assert scores["sosbands"] < scores["weighted"] < scores["split"]
+    assert widths["sosbands"] < 0.9 * widths["split"]
     assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == ["bands.png", "page.html"]
     assert (tmp_path / "new" / "folder" / "bands.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_methods_of_the_demo_stand_around_the_same_point_model():
+    X, y = delivery_times(150)
+    methods = [partial(SoSBandRegressor, **SETTINGS), *RIVALS.values()]
+    predictions = [method(random_state=3).fit(X, y).predict(X) for method in methods]
+    assert len(predictions) == 3
+    assert all(np.array_equal(each, predictions[0]) for each in predictions)
 
 
 def test_demo_goes_without_a_picture_where_it_cannot_be_drawn(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.setattr("sosbands.cli.demo.write_page", lambda *_, **__: tmp_path / "page.html")
-    monkeypatch.setattr("sosbands.cli.demo.SoSBandRegressor", partial(SoSBandRegressor, **SETTINGS))
+    monkeypatch.setattr("sosbands.cli.demo.SoSBandRegressor", partial(SoSBandRegressor, GaussianProcess(), **SETTINGS))
+    monkeypatch.setattr("sosbands.cli.demo.RIVALS", {})
     result = sosbands("demo", "-o", tmp_path)
     assert result.exit_code == 0
     assert 'note: no picture, as matplotlib is not installed: pip install "sosbands[plot]"' in result.stderr

@@ -11,12 +11,13 @@ pytest.importorskip("pyarrow")
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyRegressor
 
-from cli_runs import FAST, done, mixed_table
+from cli_runs import FAST, FIXED, done, mixed_table
 from sosbands.baselines import SplitCP
 from sosbands.cli.columns import learn_columns
 from sosbands.cli.estimators import table_preprocessor
 from sosbands.cli.table_files import open_table
 from sosbands.cli.table_method import TableMethod
+from sosbands.point_models import ModelBlend
 
 RARE = 17  # the only row with its category
 
@@ -94,6 +95,27 @@ def test_the_method_behind_a_table_gives_its_own_intervals(tmp_path):
     half = scores[int(np.ceil(0.9 * 41)) - 1]
     expected = [y[learn].mean() - half, y[learn].mean() + half]
     np.testing.assert_allclose(made.predict_interval(frame[new], 0.9), np.tile(expected, (20, 1)))
+
+
+def test_all_methods_stand_around_the_same_point_model(tmp_path, monkeypatch):
+    mixed_table().to_csv(tmp_path / "t.csv", index=False)
+    fitted, real = [], TableMethod.fit
+
+    def fit(self, X, y):
+        fitted.append(real(self, X, y))
+        return self
+
+    monkeypatch.setattr(TableMethod, "fit", fit)
+    words = ("--methods", "sos,sos-paper,split,local", "--repetitions", "1", "--jobs", "1", *FIXED)
+    found = json.loads(done("compare", tmp_path / "t.csv", "--target", "y", *words, "--json"))
+    assert [row["n_failed"] for row in found["table"]] == [0] * 4
+    assert [type(each.method_.estimator_) for each in fitted] == [ModelBlend] * 4
+    rows = fitted[0].preprocessor_.transform(learn_columns(open_table(tmp_path / "t.csv"), "y")[1])
+    predictions = [each.method_.predict(rows) for each in fitted]
+    assert all(np.array_equal(each, predictions[0]) for each in predictions)
+    assert fitted[0].method_.rules is None
+    assert fitted[1].method_.rules.criterion == "hsic"
+    assert fitted[1].method_.constant is False
 
 
 def test_a_method_that_holds_rows_back_is_refused():

@@ -8,10 +8,19 @@ import pytest
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import RidgeCV
+
+import sosbands as library
 from cli_runs import FAST, done, mixed_table, number_table, sosbands
+from sosbands.baselines import SplitCP
 from sosbands.cli import app as program
 
 GOOD = "a,b,y\n1,2,3\n4,5,6\n7,8,10\n2,2,4\n"
+
+
+class Opaque:
+    """A type that a model file may not hold unasked."""
 
 
 def fit(data, *words):
@@ -36,7 +45,18 @@ BAD_WORDS = {
     "level is nan": (predict("good.csv", "--confidence-level", "nan"), "'nan' is not between 0 and 1"),
     "unknown model": (fit("good.csv", "--model", "tree"), "'tree' is not one of auto, gp, forest"),
     "unknown calibration": (fit("good.csv", "--calibration", "both"), "'both' is not one of symmetric, asymmetric"),
-    "unknown score": (fit("good.csv", "--score", "times"), "'times' is not one of added, scaled"),
+    "unknown score": (fit("good.csv", "--score", "times"), "'times' is not one of auto, added, scaled"),
+    "unknown base scale": (fit("good.csv", "--base-scale", "tree"), "'tree' is not one of auto, none, model, forest"),
+    "unknown noise features": (
+        fit("good.csv", "--noise-features", "inputs+y"),
+        "'inputs+y' is not auto, or some of inputs (or lengthscales), prediction and scale",
+    ),
+    "width penalty 0": (fit("good.csv", "--width-penalty", "0"), "'0' is not auto or a number > 0"),
+    "learning coverage in percent": (
+        fit("good.csv", "--learning-coverage", "90"),
+        "'90' is not auto, or a number above 0 and up to 1",
+    ),
+    "negative seconds": (fit("good.csv", "--max-seconds", "-1"), "'-1' is not a number of seconds >= 0, or inf"),
     "calibration size 0": (fit("good.csv", "--calibration-size", "0"), "'0' is neither a fraction"),
     "calibration size 1.5": (fit("good.csv", "--calibration-size", "1.5"), "'1.5' is neither a fraction"),
     "calibration size is a word": (fit("good.csv", "--calibration-size", "half"), "'half' is neither a fraction"),
@@ -119,10 +139,14 @@ BAD_FILES = {
     "no such model": (predict("good.csv", model="absent.model"), "model absent.model: no such file"),
     "data instead of model": (predict("good.csv", model="good.csv"), "not a model file of sosbands, or cut short"),
     "cut off model": (predict("good.csv", model="cut.model"), "not a model file of sosbands, or cut short"),
-    "untrusted model": (predict("good.csv", model="forest.model"), "forest.model holds sklearn.tree._tree.Tree, and"),
+    "untrusted model": (predict("good.csv", model="strange.model"), "strange.model holds test_cli_errors.Opaque, and"),
     "another type trusted": (
-        predict("good.csv", "--trust", "builtins.eval", model="forest.model"),
-        "add --trust forest",
+        predict("good.csv", "--trust", "builtins.eval", model="strange.model"),
+        "add --trust test_cli_errors.Opaque",
+    ),
+    "forged model": (
+        predict("good.csv", "--trust", "boosting", model="forged.model"),
+        "damaged or forged, it holds a tree that splits a column that does not exist",
     ),
     "columns missing": (predict("mixed.csv"), "mixed.csv lacks the columns 'a', 'b' that the model was learnt from"),
     "unknown suffix to write": (predict("good.csv", output="out.txt"), "output out.txt: expected a name that ends in"),
@@ -228,8 +252,14 @@ def bad_files(tmp_path_factory):
     mixed_table().to_csv(folder / "mixed.csv", index=False)
     for name in ("numbers", "mixed"):
         done("fit", folder / f"{name}.csv", "--target", "y", "-o", folder / f"{name}.model", *FAST)
-    forest = ("--model", "forest", "--lengthscale", "1", "--symmetry-penalty", "1")
-    done("fit", folder / "numbers.csv", "--target", "y", "-o", folder / "forest.model", *forest)
+    table = number_table()
+    strange = SplitCP(RidgeCV(), random_state=0).fit(table[["a", "b"]], table.y)
+    strange.note_ = Opaque()
+    strange.save(folder / "strange.model")
+    boosted = library.load(folder / "numbers.model")
+    boosted.estimator_ = HistGradientBoostingRegressor(max_iter=2).fit(table[["a", "b"]], table.y)
+    boosted.estimator_._predictors[0][0].nodes["feature_idx"][0] = 7
+    boosted.save(folder / "forged.model")
     (folder / "cut.model").write_bytes((folder / "numbers.model").read_bytes()[:-200])
     return folder
 

@@ -1,24 +1,32 @@
 """Saving and loading: the same predictions bit by bit, nothing trusted by default, clear errors for bad files."""
 
+import copy
 import json
 import os
 import pickle
+import re
 import stat
 import subprocess
 import sys
 import warnings
 import zipfile
+from contextlib import nullcontext
 
 import joblib
 import numpy as np
 import pytest
 import skops.io
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
@@ -26,13 +34,16 @@ import sosbands
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor, load
 from sosbands.baselines import SplitCP
 from sosbands.exceptions import ModelFileError, NotCalibratedError, SosbandsWarning, UntrustedTypesError
+from sosbands.point_models import GaussianProcess, ModelBlend
 from sosbands.regressors import persistence
+from sosbands.regressors.loaded_trees import check_trees
+from sosbands.regressors.parameters import PAPER_SETTINGS
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (60, 2))
 Y = X[:, 0] + (1 + X[:, 1]) * RNG.exponential(size=60)
 X_NEW = RNG.uniform(-1, 1, (40, 2))
-FAST = {"lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
+FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
 
 
 def sine(X):
@@ -73,7 +84,12 @@ def assert_same(loaded, model, X_new=X_NEW, **options):
 
 
 MODELS = {
-    "default": {},
+    "default of few rows": {"max_seconds": 5, **dict.fromkeys(PAPER_SETTINGS, "auto")},
+    "process": {"estimator": GaussianProcess()},
+    "forest": {"estimator": RandomForestRegressor(5, random_state=0)},
+    "boosting": {"estimator": HistGradientBoostingRegressor(max_iter=5, random_state=0)},
+    "boosting of stages": {"estimator": GradientBoostingRegressor(n_estimators=5, random_state=0)},
+    "base scales": {"estimator": LinearRegression(), "base_scale": "forest", "noise_features": "prediction"},
     "spline": {"estimator": SmoothingSplineRegressor()},
     "frozen GP pipeline": {"estimator": FrozenEstimator(gp_pipeline())},
     "pipeline": {"estimator": make_pipeline(PolynomialFeatures(2), LinearRegression())},
@@ -157,29 +173,60 @@ TREE = "sklearn.tree._tree.Tree"
 PREDICTOR = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
 
 
-@pytest.mark.parametrize(
-    ("estimator", "types"),
-    [
-        (RandomForestRegressor(5, random_state=0), [TREE]),
-        (HistGradientBoostingRegressor(max_iter=5, random_state=0), [PREDICTOR]),
-    ],
-)
-def test_trees_are_refused_until_named(estimator, types, path):
-    model = SoSBandRegressor(estimator, **FAST).fit(X, Y)
+def small_blend():
+    """All members that the default point model may have, with few trees; the pull keeps every one."""
+    members = [
+        make_pipeline(StandardScaler(), RidgeCV()),
+        GaussianProcess(),
+        ExtraTreesRegressor(5, random_state=0),
+        RandomForestRegressor(5, random_state=0),
+        HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=5, random_state=0),
+    ]
+    return ModelBlend(members, cv=2, equal_rows=1e9, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def blended():
+    return SoSBandRegressor(small_blend(), **{**FAST, "base_scale": "both", "noise_features": "prediction"}).fit(X, Y)
+
+
+def test_the_members_of_the_default_need_no_trust(blended, path):
+    assert len(blended.estimator_.members_) == 5
+    assert blended.size_forest_ is not None
+    blended.save(path)
+    assert_same(load(path), blended)
+
+
+def test_the_default_needs_no_trust(path):
+    rng = np.random.default_rng(2)
+    rows = rng.uniform(-1, 1, (120, 2))
+    model = SoSBandRegressor(max_seconds=2, random_state=0).fit(rows, rows[:, 0] + rng.exponential(size=120))
+    assert type(model.estimator_) is ModelBlend
+    model.save(path)
+    assert_same(load(path), model)
+
+
+def test_boosting_with_categories_is_refused_until_named(path):
+    codes = np.column_stack([X[:, 0], np.arange(60) % 3])
+    estimator = HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=5, categorical_features=[1], random_state=0)
+    model = SoSBandRegressor(estimator, **FAST).fit(codes, Y + codes[:, 1])
+    assert any(tree.nodes["is_categorical"].any() for (tree,) in model.estimator_._predictors)
     model.save(path)
     with pytest.raises(UntrustedTypesError) as caught:
         load(path)
     call = str(caught.value).split("accept them by ")[1]
+    types = ["functools.partial", PREDICTOR, "sklearn.utils.validation.check_array"]
     assert call == f"sosbands.load({str(path)!r}, trusted={types!r})"
     with pytest.raises(UntrustedTypesError):
         load(path, trusted=["another.Type"])
-    assert_same(eval(call, {"sosbands": sosbands}), model)  # the message says what works
+    assert_same(eval(call, {"sosbands": sosbands}), model, codes)  # the message says what works
 
 
 def test_the_allow_list_holds_full_names_of_classes_and_no_functions():
     for full in persistence.TRUSTED:
         module, _, name = full.rpartition(".")
-        assert full == "numpy.dtype" or module.startswith(("sosbands.", "sklearn.gaussian_process.kernels"))
+        known = full in ("numpy.dtype", TREE, PREDICTOR)
+        assert known or module.startswith(("sosbands.", "sklearn.gaussian_process.kernels"))
         assert isinstance(getattr(__import__(module, fromlist=[name]), name), type)
 
 
@@ -350,16 +397,20 @@ BAD_FILES = {
     "empty": (lambda p: p.write_bytes(b""), "not a model file of sosbands"),
     "pickle": (lambda p: p.write_bytes(pickle.dumps({"format": 1})), "not a model file of sosbands"),
     "newer": (
-        lambda p: rewrite(p, sosbands_json=json.dumps({"format": 3, "sosbands": "9.1"})),
-        "written by sosbands 9.1 in format 3; this version reads formats up to 2: upgrade sosbands",
+        lambda p: rewrite(p, sosbands_json=json.dumps({"format": 4, "sosbands": "9.1"})),
+        "written by sosbands 9.1 in format 4; this version reads formats up to 3: upgrade sosbands",
     ),
     "older": (
         lambda p: rewrite(p, sosbands_json=json.dumps({"format": 1, "sosbands": "0.1.0"})),
         "written by sosbands 0.1.0 in format 1, which this version does not read .* fit the model again, or use it",
     ),
+    "before base scales": (
+        lambda p: rewrite(p, sosbands_json=json.dumps({"format": 2, "sosbands": "0.2.0"})),
+        r"in format 2, which this version does not read \(it reads format 3\): fit the model again, or use it with",
+    ),
     "newer, unknown content": (
-        lambda p: rewrite(p, sosbands_json=json.dumps({"format": 3, "sosbands": "10"}), schema_json="{}"),
-        "written by sosbands 10 in format 3",
+        lambda p: rewrite(p, sosbands_json=json.dumps({"format": 4, "sosbands": "10"}), schema_json="{}"),
+        "written by sosbands 10 in format 4",
     ),
     "header is a list": (lambda p: rewrite(p, sosbands_json="[]"), "not a model file of sosbands"),
     "header is no JSON": (lambda p: rewrite(p, sosbands_json="{"), "not a model file of sosbands"),
@@ -388,4 +439,120 @@ def test_another_object_in_our_clothes_is_refused(path):
     skops.io.dump({"a": 1}, path)
     persistence._write_header(path)
     with pytest.raises(ModelFileError, match="holds a dict"):
+        load(path)
+
+
+# ---------------------------------------------------------------- forged trees
+
+
+def forest_of(model):
+    """The decision tree that is forged."""
+    return model.estimator_.members_[2].estimators_[1]
+
+
+def boosting_of(model):
+    return model.estimator_.members_[4]
+
+
+def node_of(model, name, value, place=0):
+    """Write into a node of a tree of histogram gradient boosting."""
+    boosting_of(model)._predictors[2][0].nodes[name][place] = value
+
+
+def leaf_of(model):
+    return int(np.flatnonzero(forest_of(model).tree_.children_left < 0)[0])
+
+
+def without_columns(model):
+    del forest_of(model).n_features_in_
+
+
+def for_two_owners(model):
+    """A pipeline that gives the checked tree of a forest rows that nothing checks."""
+    model.estimator_.members_[0] = make_pipeline(StandardScaler(), forest_of(model).tree_)
+
+
+COLUMN, CHILD = "splits a column that does not exist", "a child that is no later node"
+FORGED = {
+    "feature": (lambda m: forest_of(m).tree_.feature.__setitem__(0, 2), COLUMN),
+    "negative feature": (lambda m: forest_of(m).tree_.feature.__setitem__(0, -3), COLUMN),
+    "left child": (lambda m: forest_of(m).tree_.children_left.__setitem__(0, 10**9), CHILD),
+    "right child": (lambda m: forest_of(m).tree_.children_right.__setitem__(0, -(10**9)), CHILD),
+    "endless": (lambda m: forest_of(m).tree_.children_left.__setitem__(0, 0), CHILD),
+    "shared child": (
+        lambda m: forest_of(m).tree_.children_right.__setitem__(0, forest_of(m).tree_.children_left[0]),
+        "a node that is no child, or that of several",
+    ),
+    "half a leaf": (lambda m: forest_of(m).tree_.children_right.__setitem__(leaf_of(m), 1), "half a leaf"),
+    "depth": (lambda m: setattr(forest_of(m).tree_, "max_depth", 1), "deeper than it says"),
+    "columns": (lambda m: setattr(forest_of(m), "n_features_in_", 1), "other columns than its model checks"),
+    "no columns": (without_columns, "other columns than its model checks"),
+    "size forest": (lambda m: m.size_forest_.estimators_[7].tree_.feature.__setitem__(0, 3), COLUMN),
+    "in an array": (
+        lambda m: setattr(m, "note_", np.array([forest_of(m).tree_, None], dtype=object)),
+        "belongs to no model of trees",
+    ),
+    "two owners": (for_two_owners, "belongs to no model of trees"),
+    "predictor alone": (
+        lambda m: setattr(m, "note_", {"a": (boosting_of(m)._predictors[0][0],)}),
+        "belongs to no model of trees",
+    ),
+    "boosting feature": (lambda m: node_of(m, "feature_idx", 2), COLUMN),
+    "boosting child": (lambda m: node_of(m, "left", 2**32 - 1), CHILD),
+    "boosting loop": (lambda m: node_of(m, "right", 0), CHILD),
+    "boosting leaf": (lambda m: node_of(m, "is_leaf", 0, -1), COLUMN + "|" + CHILD),
+    "boosting categories": (lambda m: node_of(m, "is_categorical", 1), "categories of a column of numbers"),
+    "boosting columns": (lambda m: setattr(boosting_of(m), "n_features_in_", 1), "bins of other columns"),
+    "boosting bins": (
+        lambda m: setattr(boosting_of(m)._bin_mapper, "is_categorical_", np.zeros(1, dtype=np.uint8)),
+        "bins without columns",
+    ),
+    "boosting preprocessor": (
+        lambda m: setattr(boosting_of(m), "_preprocessor", StandardScaler().fit(X)),
+        "a preprocessor, whose columns are unknown",
+    ),
+    "boosting in fit": (lambda m: setattr(boosting_of(m), "_in_fit", True), "in the middle of its fit"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_trees_are_refused(name, blended, path):
+    forge, message = FORGED[name]
+    model = copy.deepcopy(blended)
+    model.size_forest_.estimators_ = model.size_forest_.estimators_[:8]  # of 100
+    forge(model)
+    model.save(path)
+    for trusted in ((), (TREE,)):
+        with pytest.raises(ModelFileError, match=message) as caught:
+            load(path, trusted)
+        assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(("bits", "fine"), [((3, 8), True), ((0, 8), False), ((3, 7), False)])
+def test_forged_categories_are_refused(bits, fine):
+    codes = np.column_stack([X[:, 0], np.arange(60) % 3])
+    model = HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=5, categorical_features=[1], random_state=0)
+    model.fit(codes, Y + codes[:, 1])
+    tree = next(tree for (tree,) in model._predictors if tree.nodes["is_categorical"].any())
+    tree.raw_left_cat_bitsets = np.zeros(bits, dtype=np.uint32)
+    with nullcontext() if fine else pytest.raises(ModelFileError, match="too few categories"):
+        check_trees(model, trusts_preprocessors=True)
+
+
+@pytest.mark.parametrize(("number", "fine"), [(0, False), (1, False), (10**9, True)])
+def test_a_forged_number_of_nodes_is_refused_or_corrected(number, fine, path):
+    model = SoSBandRegressor(RandomForestRegressor(2, random_state=0), **FAST).fit(X, Y)
+    model.save(path)
+    with zipfile.ZipFile(path) as archive:
+        schema = archive.read("schema.json").decode()
+    forged = json.dumps(
+        {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": f"{number}"}
+    )
+    schema, count = re.subn(r'"node_count": \{[^}]*\}', f'"node_count": {forged}', schema, count=1)
+    assert count == 1
+    rewrite(path, schema_json=schema)
+    if fine:  # scikit-learn takes the number of nodes that there are for one that is too large
+        assert_same(load(path), model)
+        return
+    with pytest.raises(ModelFileError, match="another number of nodes than it says"):
         load(path)

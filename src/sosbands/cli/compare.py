@@ -21,9 +21,14 @@ from sosbands.cli.table_files import check_output, open_table, table_suffix, wri
 from sosbands.cli.table_method import TableMethod
 from sosbands.comparison import ComparisonResult
 from sosbands.comparison import compare as run_comparison
+from sosbands.regressors import PAPER_SETTINGS
+from sosbands.tuning import Rules
 
-SOS = "sos"
-KNOWN = (SOS, *METHODS)
+SOS, PAPER = "sos", "sos-paper"
+KNOWN = (SOS, PAPER, *METHODS)
+# The paper's problem and the rules by which it is tuned, around the same point model as the other methods.
+PAPER_RULES = Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive")
+PAPER_BANDS = {**PAPER_SETTINGS, "constant": False, "rules": PAPER_RULES}
 
 
 def _names(text: str) -> list[str]:
@@ -42,14 +47,20 @@ def compare(  # noqa: PLR0913
     methods: Annotated[
         Any,
         typer.Option("--methods", metavar="A,B,...", parser=_names, help=f"Some of {', '.join(KNOWN)}."),
-    ] = "sos,split,cqr-forest",
+    ] = "sos,split,local,cqr-forest",
     repetitions: Annotated[
         int, typer.Option("--repetitions", metavar="N", parser=options.whole_number(1), help="Number of random splits.")
     ] = 10,
     confidence_level: options.NewLevel = 0.9,
     model: options.Model = "auto",
+    score: options.Score = "auto",
     symmetry_penalty: options.SymmetryPenalty = "auto",
     lengthscale: options.Lengthscale = "auto",
+    base_scale: options.BaseScale = "auto",
+    noise_features: options.NoiseFeatures = "auto",
+    width_penalty: options.WidthPenalty = "auto",
+    learning_coverage: options.LearningCoverage = "auto",
+    max_seconds: options.MaxSeconds = "60",
     rows: Annotated[
         int | None,
         typer.Option("--rows", metavar="N", parser=options.whole_number(10), help="Take only so many rows, at random."),
@@ -85,12 +96,20 @@ def compare(  # noqa: PLR0913
     columns, frame, y = learn_columns(open_table(data), target, drop, category)
     check_model(model, columns)
     X, y = _some_rows(frame, y, rows, seed)
-    bands = {"symmetry_penalty": symmetry_penalty, "lengthscale": lengthscale}
+    dial = {"symmetry_penalty": symmetry_penalty, "lengthscale": lengthscale}
+    bands = {
+        "conformal_score": score,
+        "base_scale": base_scale,
+        "noise_features": noise_features,
+        "width_penalty": width_penalty,
+        "learning_coverage": learning_coverage,
+        "max_seconds": max_seconds,
+    }
     common = {"estimator": point_model(model, seed=None, jobs=None), "confidence_level": confidence_level}
     try:
         with says.listening():
             result = run_comparison(
-                {name: _method(name, columns, bands, common) for name in methods},
+                {name: _method(name, columns, dial, bands, common) for name in methods},
                 X,
                 y,
                 n_repetitions=repetitions,
@@ -113,10 +132,15 @@ def compare(  # noqa: PLR0913
     says.result(text, found)
 
 
-def _method(name: str, columns: Columns, bands: dict[str, Any], common: dict[str, Any]) -> TableMethod:
+def _method(
+    name: str, columns: Columns, dial: dict[str, Any], bands: dict[str, Any], common: dict[str, Any]
+) -> TableMethod:
     """An unfitted method; its random state is that of each repetition, its calibration rows those of the split."""
     common = {**common, "calibration_size": None}
-    method = SoSBandRegressor(**bands, **common) if name == SOS else make_method(name, **common)
+    if name in (SOS, PAPER):
+        method: Any = SoSBandRegressor(**dial, **(bands if name == SOS else PAPER_BANDS), **common)
+    else:
+        method = make_method(name, **common)
     return TableMethod(method, table_preprocessor(columns, scale=False))
 
 

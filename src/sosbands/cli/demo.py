@@ -1,21 +1,37 @@
-"""``sosbands demo``: automatic bands on data that ships with scikit-learn, in words, as a picture and as a page."""
+"""``sosbands demo``: automatic bands for skewed, changing noise, in words, as a picture and as a page."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from sosbands import SoSBandRegressor
 from sosbands._files import written
+from sosbands.baselines import LocallyWeightedCP, SplitCP
 from sosbands.cli import options
+from sosbands.cli.fit import words_of
 from sosbands.cli.output import Output, wrapped
 from sosbands.cli.progress import stages
+from sosbands.datasets import delivery_times
 from sosbands.report import write_page
+from sosbands.tuning.candidates import is_symmetric
 
-TARGET = "progression"
-FEATURE = "bmi"  # the column along which the picture shows the bands
+ROWS, TEST_SHARE = 1000, 0.3
+FEATURE = "hour"  # the column along which the picture shows the bands
+CHOSEN = (
+    "base_scale",
+    "noise_features",
+    "lengthscale",
+    "width_penalty",
+    "learning_coverage",
+    "symmetry_penalty",
+    "conformal_score",
+)
+RIVALS = {"split CP": SplitCP, "locally weighted CP": LocallyWeightedCP}
 
 
 def demo(
@@ -25,36 +41,64 @@ def demo(
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
 ) -> None:
-    """Learn automatic intervals for scikit-learn's Diabetes data, print what was learnt, draw and explore them.
+    """Learn automatic intervals for simulated deliveries, say what was learnt and why, compare, draw and explore them.
 
     \b
     Example:
       sosbands demo -o demo
     """  # noqa: D301
-    from sklearn.datasets import load_diabetes
     from sklearn.model_selection import train_test_split
 
     says = Output()
     if output.exists() and not output.is_dir():
         raise ValueError(f"output {output} is a file: expected a folder")
-    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    y = y.rename(TARGET)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed)
+    X, y = delivery_times(ROWS, seed, as_frame=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=TEST_SHARE, random_state=seed)
     with says.listening(), stages("learning", shown=True):
         model = SoSBandRegressor(random_state=seed, n_jobs=jobs).fit(X_train, y_train)
-        row = model.evaluate(X_test, y_test)
-    words = [f"Progression of diabetes in {len(X)} patients, from {X.shape[1]} measurements.", model.summary()]
-    words.append(
-        f"On {len(y_test)} patients that were kept apart: {row['coverage']:.1%} inside their interval (at least 90% "
-        f"promised on average), mean width {row['mean_width']:.4g}."
+    opening = (
+        f"Minutes that {len(X)} simulated deliveries took, from {', '.join(X)}: hardly any is much faster than usual, "
+        "some are very late, and how late depends on distance, hour and rain."
     )
-    says.result(wrapped("\n".join(words)), {})
+    says.result(wrapped("\n".join([opening, words_of(model), *_why(model)])), {})
+    with says.listening(), stages("comparing", shown=True):
+        rivals = {name: method(random_state=seed).fit(X_train, y_train) for name, method in RIVALS.items()}
+        rows = {name: each.evaluate(X_test, y_test) for name, each in {"sosbands": model, **rivals}.items()}
+    says.result(wrapped(_compared(rows, len(y_test))), {})
     output.mkdir(parents=True, exist_ok=True)
     with says.listening():
         _draw(says, model, X_test, y_test, output / "bands.png")
         with stages("exploring", shown=True):
-            page = write_page(X, y, output / "page.html", target_name=TARGET, random_state=seed, n_jobs=jobs)
+            page = write_page(X, y, output / "page.html", target_name=y.name, random_state=seed, n_jobs=jobs)
         says.result(f"Page: {page}", {})
+
+
+def _why(model: Any) -> list[str]:
+    """Why these bands: skew, what the best symmetric ones score, and every other choice."""
+    report = model.tuning_
+    if report is None:
+        return []
+    chosen = [row for row in report.evaluations if all(row[name] == getattr(report, name) for name in CHOSEN)]
+    symmetric = [row for row in report.evaluations if is_symmetric(row["symmetry_penalty"])]
+    lines = [f"In cross-validation: {'; '.join(report.reasons)}."] if report.reasons else []
+    if is_symmetric(report.symmetry_penalty) or report.symmetry is None or not chosen or not symmetric:
+        return lines
+    loss = np.expm1(chosen[0]["criterion"] - max(row["criterion"] for row in symmetric))
+    why = (
+        f"Why asymmetric: the residuals are skewed (p = {report.symmetry.p_value:.2g}), and the best symmetric bands "
+        f"score {abs(loss):.1%} {'worse' if loss > 0 else 'better'} in cross-validation."
+    )
+    return [why, *lines]
+
+
+def _compared(rows: Mapping[str, Mapping[str, Any]], n: int) -> str:
+    """One line for all methods."""
+    parts = [
+        f"{name} {row['coverage']:.1%}, {row['mean_width']:.1f}, {row['interval_score']:.1f}"
+        for name, row in rows.items()
+    ]
+    measures = "coverage (90% promised), mean width, interval score (less is better)"
+    return f"On {n} deliveries kept apart, all around the same point model, {measures}: {'; '.join(parts)}."
 
 
 def _draw(says: Output, model: Any, X: Any, y: Any, path: Path) -> None:

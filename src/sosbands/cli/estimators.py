@@ -8,7 +8,7 @@ from sosbands import SmoothingSplineRegressor, SoSBandRegressor
 from sosbands.cli.cells import BOOLEAN, CATEGORY, DATE, NUMBER
 from sosbands.cli.columns import RECORD, Columns
 from sosbands.cli.output import listed
-from sosbands.point_models import default_regressor
+from sosbands.point_models import GaussianProcess
 
 MODELS = ("auto", "gp", "forest", "boosting", "linear", "spline")
 RESIDUALS = {"gp": "leave-one-out", "spline": "in-sample"}  # as the library's rule, which knows no pipelines
@@ -37,7 +37,7 @@ def point_model(name: str, *, seed: int | None, jobs: int | None) -> Any:
     if name == "auto":
         return None
     if name == "gp":
-        return default_regressor(1)  # the default of few rows
+        return GaussianProcess()
     if name == "forest":
         return RandomForestRegressor(min_samples_leaf=5, random_state=seed, n_jobs=jobs)
     if name == "boosting":

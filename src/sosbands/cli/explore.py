@@ -16,16 +16,21 @@ from sosbands.cli.table_files import check_output, open_table
 from sosbands.report import write_page
 
 
-def explore(
+def explore(  # noqa: PLR0913
     data: options.DataPath,
     target: options.Target,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE", help="HTML file to write.")],
     model: options.Model = "auto",
     confidence_level: options.NewLevel = 0.9,
     calibration: options.Calibration = "symmetric",
-    score: options.Score = "added",
+    score: options.Score = "auto",
     symmetry_penalty: options.SymmetryPenalty = "auto",
     lengthscale: options.Lengthscale = "auto",
+    base_scale: options.BaseScale = "auto",
+    noise_features: options.NoiseFeatures = "auto",
+    width_penalty: options.WidthPenalty = "auto",
+    learning_coverage: options.LearningCoverage = "auto",
+    max_seconds: options.MaxSeconds = "60",
     drop: options.Drop = [],  # noqa: B006
     category: options.Category = [],  # noqa: B006
     seed: options.Seed = 0,
@@ -51,6 +56,11 @@ def explore(
         "conformal_score": score,
         "symmetry_penalty": symmetry_penalty,
         "lengthscale": lengthscale,
+        "base_scale": base_scale,
+        "noise_features": noise_features,
+        "width_penalty": width_penalty,
+        "learning_coverage": learning_coverage,
+        "max_seconds": max_seconds,
     }
     regressor = band_regressor(columns, model, seed=seed, jobs=jobs, **settings)
     with says.listening(), stages("exploring", shown=True):

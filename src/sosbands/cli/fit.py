@@ -16,20 +16,25 @@ from sosbands.cli.model_files import trust_options, types_to_trust
 from sosbands.cli.output import Output, wrapped
 from sosbands.cli.progress import stages
 from sosbands.cli.table_files import check_output, open_table
-from sosbands.point_models import model_name
+from sosbands.point_models import ModelBlend, model_name, model_words
 
 
-def fit(
+def fit(  # noqa: PLR0913
     data: options.DataPath,
     target: options.Target,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="MODEL", help="File to write.")],
     model: options.Model = "auto",
     confidence_level: options.NewLevel = 0.9,
     calibration: options.Calibration = "symmetric",
-    score: options.Score = "added",
+    score: options.Score = "auto",
     calibration_size: options.CalibrationSize = "0.5",
     symmetry_penalty: options.SymmetryPenalty = "auto",
     lengthscale: options.Lengthscale = "auto",
+    base_scale: options.BaseScale = "auto",
+    noise_features: options.NoiseFeatures = "auto",
+    width_penalty: options.WidthPenalty = "auto",
+    learning_coverage: options.LearningCoverage = "auto",
+    max_seconds: options.MaxSeconds = "60",
     drop: options.Drop = [],  # noqa: B006
     category: options.Category = [],  # noqa: B006
     seed: options.Seed = 0,
@@ -53,6 +58,11 @@ def fit(
         "calibration_size": calibration_size,
         "symmetry_penalty": symmetry_penalty,
         "lengthscale": lengthscale,
+        "base_scale": base_scale,
+        "noise_features": noise_features,
+        "width_penalty": width_penalty,
+        "learning_coverage": learning_coverage,
+        "max_seconds": max_seconds,
     }
     regressor = band_regressor(columns, model, seed=seed, jobs=jobs, **settings)
     clock = time.perf_counter()
@@ -81,8 +91,9 @@ def report(
 
 
 def words_of(fitted: Any) -> str:
-    """The summary, with that name."""
-    return str(fitted.summary()).replace("Bands around Pipeline,", f"Bands around {model_name(fitted.estimator_)},", 1)
+    """The summary, with the name of the point model in a pipeline, or those in a blend."""
+    named = f"Bands around {type(fitted.estimator_).__name__},"
+    return str(fitted.summary()).replace(named, f"Bands around {model_words(fitted.estimator_)},", 1)
 
 
 def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: float) -> dict[str, Any]:
@@ -94,15 +105,37 @@ def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: 
         "n_calibration": len(fitted.calibration_rows_),
         "confidence_level": fitted.confidence_level,
         "calibration": fitted.calibration,
-        "conformal_score": fitted.conformal_score_,
         "quantile": fitted.quantile(),
-        "symmetry_penalty": fitted.symmetry_penalty_,
-        "lengthscale": fitted.lengthscale_,
+        **_chosen(fitted),
         "mean_lower": fitted.mean_lower_,
         "mean_upper": fitted.mean_upper_,
         "certificate": fitted.certificate_,
         "point_model": model_name(fitted.estimator_),
+        "members": _members(fitted.estimator_),
         "summary": words_of(fitted),
         "trust": trust,
         "seconds": seconds,
     }
+
+
+def _chosen(fitted: Any) -> dict[str, Any]:
+    """What is in use of all that the data may choose, and why."""
+    tuning = fitted.tuning_
+    return {
+        "base_scale": fitted.view_.base_scale,
+        "noise_features": fitted.view_.noise_features,
+        "lengthscale": fitted.lengthscale_,
+        "width_penalty": fitted.width_penalty_,
+        "learning_coverage": fitted.learning_coverage_,
+        "symmetry_penalty": fitted.symmetry_penalty_,
+        "conformal_score": fitted.conformal_score_,
+        "reasons": [] if tuning is None else list(tuning.reasons),
+        "timed_out": tuning is not None and tuning.timed_out,
+    }
+
+
+def _members(estimator: Any) -> dict[str, float] | None:
+    """Weights in a blend of models."""
+    if not isinstance(estimator, ModelBlend):
+        return None
+    return {model_name(member): weight for member, weight in zip(estimator.members_, estimator.weights_, strict=True)}

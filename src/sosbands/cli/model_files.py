@@ -9,6 +9,7 @@ from typing import Any
 from sosbands import load
 from sosbands.exceptions import UntrustedTypesError
 
+# Trees need no trust, as each is checked when it is read (but boosting with categories does); old scripts name them.
 SHORT_NAMES = {
     "sklearn.tree._tree.Tree": "forest",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor": "boosting",

@@ -10,6 +10,7 @@ import typer
 
 from sosbands.cli.estimators import MODELS
 from sosbands.conformal import SCORES
+from sosbands.tuning.views import BASE_SCALES, read_noise_features
 
 CALIBRATIONS = ("symmetric", "asymmetric")
 
@@ -76,6 +77,34 @@ def read_penalty(text: str) -> float | str:
     return _number(text, lambda value: value >= 0, "auto, a number >= 0, or inf")
 
 
+def read_width_penalty(text: str) -> float | str:
+    """Word "auto", or a number > 0."""
+    if text == "auto":
+        return text
+    return _number(text, lambda value: 0 < value < float("inf"), "auto or a number > 0")
+
+
+def read_coverage(text: str) -> float | str:
+    """Word "auto", or a number in (0, 1]."""
+    if text == "auto":
+        return text
+    return _number(text, lambda value: 0 < value <= 1, "auto, or a number above 0 and up to 1")
+
+
+def read_seconds(text: str) -> float:
+    """A number >= 0, infinity included."""
+    return _number(text, lambda value: value >= 0, "a number of seconds >= 0, or inf")
+
+
+def read_features(text: str) -> str:
+    """Word "auto", or names of noise features."""
+    try:
+        return text if text == "auto" else read_noise_features(text)
+    except ValueError as error:
+        expected = str(error).partition("expected ")[2].replace("'", "")
+        raise typer.BadParameter(f"{text!r} is not {expected}") from error
+
+
 def read_lengthscale(text: str) -> float | str:
     """Words "auto" and "median", or a number > 0, infinity included."""
     if text in ("auto", "median"):
@@ -126,8 +155,8 @@ Model = Annotated[
         "--model",
         metavar="NAME",
         callback=one_of(MODELS),
-        help="Point model: gp, forest, boosting, linear, spline (one column), or auto: a Gaussian process up to 2000 "
-        "learning rows, boosting above.",
+        help="Point model: gp, forest, boosting, linear, spline (one column), or auto: a blend of Gaussian process, "
+        "trees, boosting and ridge regression, weighed by cross-validation.",
     ),
 ]
 Calibration = Annotated[
@@ -144,8 +173,9 @@ Score = Annotated[
     typer.Option(
         "--score",
         metavar="NAME",
-        callback=one_of(tuple(SCORES)),
-        help="added: calibration adds one number to the bands; scaled: it multiplies them by one.",
+        callback=one_of(("auto", *SCORES)),
+        help="added: calibration adds one number to the bands; scaled: it multiplies them by one; auto: the data "
+        "choose.",
     ),
 ]
 CalibrationSize = Annotated[
@@ -172,7 +202,54 @@ Lengthscale = Annotated[
         "--lengthscale",
         metavar="NUMBER",
         parser=read_lengthscale,
-        help="Of the kernel, for standardised columns; median: median distance; auto: the data choose.",
+        help="Of the kernel, in units of what it sees; median: median distance; auto: the data choose.",
+    ),
+]
+BaseScale = Annotated[
+    str,
+    typer.Option(
+        "--base-scale",
+        metavar="NAME",
+        callback=one_of(("auto", *BASE_SCALES)),
+        help="Unit of the bands: none, the model's own standard deviation, a forest of residual sizes, or both; auto: "
+        "the data choose.",
+    ),
+]
+NoiseFeatures = Annotated[
+    str,
+    typer.Option(
+        "--noise-features",
+        metavar="NAMES",
+        parser=read_features,
+        help="What the bands look at: inputs or lengthscales (inputs over the model's), prediction, scale, joined by "
+        "+; auto: the data choose.",
+    ),
+]
+WidthPenalty = Annotated[
+    Any,
+    typer.Option(
+        "--width-penalty",
+        metavar="NUMBER",
+        parser=read_width_penalty,
+        help="The larger, the closer bands follow the residuals; auto: the data choose.",
+    ),
+]
+LearningCoverage = Annotated[
+    Any,
+    typer.Option(
+        "--learning-coverage",
+        metavar="SHARE",
+        parser=read_coverage,
+        help="Share of the learning rows inside the bands before calibration; auto: the data choose.",
+    ),
+]
+MaxSeconds = Annotated[
+    Any,
+    typer.Option(
+        "--max-seconds",
+        metavar="NUMBER",
+        parser=read_seconds,
+        help="How long the choice may take: the best found by then is taken.",
     ),
 ]
 Seed = Annotated[
@@ -187,7 +264,7 @@ Trust = Annotated[
     typer.Option(
         "--trust",
         metavar="TYPE",
-        help="What the model file may hold: forest, boosting, or the full name of a type. May be given several times.",
+        help="Full name of a further type that the model file may hold. May be given several times.",
     ),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="File that `sosbands fit` has written.")]

@@ -15,16 +15,22 @@ from sosbands._files import check_place, written
 from sosbands._version import __version__
 from sosbands.exceptions import ModelFileError, UntrustedTypesError
 from sosbands.regressors.base import SplitRegressor
+from sosbands.regressors.loaded_trees import check_trees
 
-FORMAT = 2  # 1 named types by where they stood before the rooms of 0.2
+FORMAT = 3  # 1 named types by where they stood before the rooms of 0.2; 2 had no base scale and no noise features
 HEADER = "sosbands.json"  # member of the archive that says what it is, readable without reading the model
 _GP = "sklearn.gaussian_process.kernels."
 REGRESSORS = ("sosbands.regressors.", "sosbands.baselines.")  # where this package defines its interval regressors
 # Types that files may hold besides those that skops knows to be harmless and the interval regressors of this package:
-# what these consist of and scikit-learn's kernels, by name.
+# what these consist of and scikit-learn's kernels, by name. Trees are harmless once `check_trees` has seen them.
+PREDICTOR = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
+TREES = ("sklearn.tree._tree.Tree", PREDICTOR)
+FUNCTION_PARTS = "functools.partial"  # in the preprocessor of boosting with categories, which nobody can check
 TRUSTED = (
     "numpy.dtype",  # of scikit-learn's imputers
+    *TREES,
     "sosbands.conformal.calibration.Calibration",
+    "sosbands.point_models.blend.ModelBlend",
     "sosbands.point_models.gaussian_process.GaussianProcess",
     "sosbands.kernels.features.KernelFeatures",
     "sosbands.kernels.stationary.StationaryKernel",
@@ -33,6 +39,7 @@ TRUSTED = (
     "sosbands.stats.independence.TestResult",
     "sosbands.tuning.report.TuningReport",
     "sosbands.tuning.rules.Rules",
+    "sosbands.tuning.views.NoiseView",
     *(
         _GP + name
         for name in (
@@ -73,15 +80,16 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     path : path
         The file.
     trusted : sequence of str
-        Full names of further types that the file may hold, such as those of a forest. Name only types that you know:
-        reading them may run their code.
+        Full names of further types that the file may hold, such as a regressor of your own. Name only types that you
+        know: reading them may run their code.
 
     Raises
     ------
     UntrustedTypesError
         If the file holds types that are neither known to be harmless nor named in `trusted`; it lists them.
     ModelFileError
-        If the file is damaged, not a model file, or written in an older or newer format.
+        If the file is damaged, not a model file, written in an older or newer format, or holds a tree whose nodes lead
+        out of it.
     """
     import skops.io
 
@@ -93,10 +101,13 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
         raise FileNotFoundError(f"{shown}: no such file")
     _check_header(file, shown)
     try:
-        held = set(skops.io.get_untrusted_types(file=file)) - set(TRUSTED)
+        held = set(skops.io.get_untrusted_types(file=file))
         ours = regressor_types(held)
-        untrusted = sorted(held - ours - set(trusted))
+        untrusted = sorted(held - _known(held) - ours - set(trusted))
         model = None if untrusted else skops.io.load(file, trusted=[*TRUSTED, *sorted(ours), *trusted])
+        check_trees(model, trusts_preprocessors=PREDICTOR in trusted)
+    except ModelFileError as error:
+        raise ModelFileError(f"{shown}: the model in it is damaged or forged, {error}") from error
     except Exception as error:  # whatever a damaged or forged file makes skops raise
         raise ModelFileError(f"{shown}: the model in it cannot be read ({type(error).__name__}: {error})") from error
     if untrusted:
@@ -108,6 +119,11 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     if not hasattr(model, "predict_interval"):
         raise ModelFileError(f"{shown}: holds a {type(model).__name__}, expected a model that predicts intervals")
     return model
+
+
+def _known(held: set[str]) -> set[str]:
+    """The types that are trusted beside these: boosting beside functions may have a preprocessor, and is not."""
+    return set(TRUSTED) - ({PREDICTOR} if FUNCTION_PARTS in held else set())
 
 
 def regressor_types(names: Iterable[str]) -> set[str]:
