@@ -98,12 +98,13 @@ def band_problem(model: Any, data: NoiseData) -> BandProblem:
         "symmetry_penalty": chosen.symmetry_penalty,
     }
     options = {name: getattr(model, name) for name in FIXED}
-    options["normalize"] = _units(model, points, z, wanted["learning_coverage"])
+    automatic = model.tuning_ is not None and model.tuning_.base_scale is not None
+    options["normalize"] = _units(model, points, z, 0.0 if automatic else wanted["learning_coverage"])
     return BandProblem(view, points, z, unit, data.rows, wanted, given["conformal_score"], options)
 
 
 def _units(model: Any, points: Array, z: Array, coverage: float) -> bool | PenaltyScale:
-    """Units of the penalties: those of the paper's initial model if every row is covered, of the residuals if not."""
+    """Units of the penalties: of the residuals; those of the paper's initial model if its problem was asked for."""
     if not model.normalize or not z.any():
         return False
     if coverage < 1:

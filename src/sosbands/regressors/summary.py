@@ -56,7 +56,8 @@ def _asymmetry(model: Any) -> str:
     else:
         words = f"the bands reach {_times(ratio)} as far {side} the prediction as on the other side"
     unit = "" if model.view_.base_scale == NO_SCALE else " (in base scales)"
-    return f"On average they reach {below:.4g} below and {above:.4g} above the prediction before calibration{unit}: {words}."
+    reach = f"{below:.4g} below and {above:.4g} above the prediction before calibration{unit}"
+    return f"On average they reach {reach}: {words}."
 
 
 def _times(ratio: float) -> str:

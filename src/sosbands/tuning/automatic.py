@@ -34,8 +34,10 @@ PENALTIES = (3.0, 300.0)
 STEPS = {"lengthscale": 2.0, "width_penalty": 10.0}  # by which a line is extended at its end,
 EXTENSIONS = 2  # at most so often
 COVERAGES = (0.8, 0.95)
+SKEW_FACTORS = (1.0, 2.0)
 COUPLINGS = (0.0, 1.0, 10.0)  # symmetry penalties, in width penalties
-SKEW_BONUS = 0.01  # what a significant test of skew is worth, in logarithms of the score: 1 %
+# In logarithms of the score: what it is worth to need no varying bands, and to follow a significant test of skew.
+SIMPLE_BONUS, SKEW_BONUS = 0.003, 0.01
 FIRST_FOLDS = 2  # on which all views are compared
 FINALISTS = 2  # views around which the search goes on
 
@@ -250,31 +252,39 @@ class AutomaticSearch:
             self.evaluate([best._replace(learning_coverage=value) for value in COVERAGES])
 
     def _asymmetry(self) -> None:
-        """Bands that differ below and above, if residuals are skewed in units of the best base scale."""
+        """Bands that differ below and above, if residuals are skewed somewhere, in units of the best base scale."""
         if self.choices.symmetry_penalties is not None:
             return
         best = self.best().candidate
-        points, unit = self.view(best.view)
         if self.choices.symmetry_test:
-            rng = np.random.default_rng([self.seed, 1])
-            self.symmetry = sign_flip_test(points, self.r / unit, self.median(best.view), n_flips=999, random_state=rng)
+            self.symmetry = self._skew(best.base_scale)
             if self.symmetry.p_value > self.choices.test_level:
                 return
-        constant = self._start(*best.view, np.inf)
-        if is_constant(best):
-            best = self._start(*best.view, self._lengthscales(best.view, (START_FACTOR,))[0])
-        places = [best, best._replace(learning_coverage=self._start(*best.view, np.inf).learning_coverage)]
+        # Skew may vary where sizes do not, so that the best symmetric bands say little about where to look for it.
+        near = (
+            best
+            if not is_constant(best)
+            else self._start(*best.view, self._lengthscales(best.view, (START_FACTOR,))[0])
+        )
+        places = [near, near._replace(learning_coverage=self._start(*best.view, np.inf).learning_coverage)]
         if self.choices.lengthscales is None:  # each side has half of the rows to learn from
             places += [each._replace(lengthscale=STEPS["lengthscale"] * each.lengthscale) for each in places]
-        self.evaluate(
-            [
-                each._replace(symmetry_penalty=coupling * each.width_penalty)
-                for each in dict.fromkeys(places)
-                for coupling in COUPLINGS
-            ]
-        )
-        if self.choices.lengthscales is None:
-            self.evaluate([constant._replace(symmetry_penalty=0.0)])
+        wanted = [
+            each._replace(symmetry_penalty=coupling * each.width_penalty)
+            for each in dict.fromkeys(places)
+            for coupling in COUPLINGS
+        ]
+        everywhere = [(base, self.choices.noise_features[0]) for base in self.choices.base_scales]
+        starts = [self._start(*view, ell) for view in everywhere for ell in self._lengthscales(view, SKEW_FACTORS)]
+        starts += [self._start(*best.view, np.inf)] if self.choices.lengthscales is None else []
+        self.evaluate(wanted + [each._replace(symmetry_penalty=0.0) for each in starts])
+
+    def _skew(self, base_scale: str) -> TestResult:
+        """The sign-flip test of residuals in units of a base scale, by the first of the noise features."""
+        view = base_scale, self.choices.noise_features[0]
+        points, unit = self.view(view)
+        rng = np.random.default_rng([self.seed, 1])
+        return sign_flip_test(points, self.r / unit, self.median(view), n_flips=999, random_state=rng)
 
     # What it is worth
 
@@ -350,11 +360,14 @@ class AutomaticSearch:
         return [choice for each in known for choice in self.choices_of(each)]
 
     def best(self) -> Choice:
-        """The first of those with the largest value; where residuals are skewed, asymmetry is worth a little."""
-        found = self.found()
-        if self.symmetry is None or self.symmetry.p_value > self.choices.test_level:
-            return max(found, key=lambda choice: choice.value)
-        return max(found, key=lambda c: c.value + SKEW_BONUS * (not is_symmetric(c.candidate.symmetry_penalty)))
+        """The first of those with the largest value, where what is simple or has a reason is worth a little more."""
+        skewed = self.symmetry is not None and self.symmetry.p_value <= self.choices.test_level
+
+        def worth(choice: Choice) -> float:
+            bonus = SIMPLE_BONUS * is_constant(choice.candidate)
+            return choice.value + bonus + SKEW_BONUS * (skewed and not is_symmetric(choice.candidate.symmetry_penalty))
+
+        return max(self.found(), key=worth)
 
 
 def is_constant(candidate: Candidate) -> bool:
@@ -384,7 +397,7 @@ def fold_parts(
     others = np.setdiff1d(np.arange(len(z)), held)
     scale = replace(PenaltyScale.of_residuals(z), n=len(z))
     wanted = [each.settings() for each in candidates]
-    settings = {**options, **COARSE, "normalize": scale}
+    settings = {"normalize": scale, **options, **COARSE}
     with QUIET:
         try:
             solutions = list(learn_band_sequence(points[others], z[others], wanted, **settings))

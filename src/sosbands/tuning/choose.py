@@ -174,7 +174,7 @@ def _reasons(best: Choice, found: Sequence[Choice]) -> tuple[str, ...]:
             continue
         second = max(others, key=lambda row: row["criterion"])
         loss = np.expm1(chosen["criterion"] - second["criterion"])
-        lines.append(f"{words} {_word(chosen[name])}: {_word(second[name])} scores {_percent(loss)}")
+        lines.append(f"{words} {_word(chosen[name])}: with {_word(second[name])} {_percent(loss)}")
     return tuple(lines)
 
 
