@@ -69,6 +69,7 @@ ENTRIES = (
     Entry("more-competitors", "beyond: further competitors", "Interval scores of all methods on twelve data sets"),
     Entry("outliers", "beyond: the paper's outlier rule", "Widths with and without the removal of outliers"),
     Entry("open-settings", "beyond: what the paper leaves open", "Widths with other settings of three methods"),
+    Entry("ablation", "beyond: what does each part bring?", "The automatic choice with one part left out"),
     Entry("norm-penalties", "beyond: do lam1 and lam2 matter?", "Bands with other penalties on the norms"),
     Entry("claims", "the paper's sentences", "Claims of the paper and what the stored rows say"),
 )

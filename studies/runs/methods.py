@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,16 @@ SHOWN = {
     "split": "split CP",
     "local": "local CP",
     "rqr": "RQR",
+}
+# Parts of the automatic choice, each left out in turn.
+WITHOUT: dict[str, dict[str, Any]] = {
+    "rows outside": {"learning_coverage": 1.0},
+    "constant": {"constant": False},
+    "base scale": {"base_scale": "none"},
+    "noise features": {"noise_features": "inputs"},
+    "scaled score": {"conformal_score": "added"},
+    "asymmetry": {"symmetry_penalty": math.inf},
+    "blend": {"estimator": GaussianProcess()},
 }
 PARAMETERS = ("symmetry_kind", "criterion", "symmetry_test", "residuals", "width_penalty", "start")  # that may be axes
 SIDED = (OURS, HARD, PAPER, PAPER_CQR, "cqr-forest", "cqr-boosting", "rqr")  # whose two ends have a score each
@@ -87,6 +98,8 @@ def axis_settings(axes: dict[str, Any]) -> dict[str, Any]:
         settings |= {"lengthscale": "median", "symmetry_penalty": axes["fixed_penalty"]}
     if "norm_penalties" in axes:
         settings |= dict.fromkeys(("trace_penalty", "frobenius_penalty"), axes["norm_penalties"])
+    if "without" in axes:
+        settings |= WITHOUT[axes["without"]]
     if "quantile_tail" in axes:
         settings["quantiles"] = (axes["quantile_tail"], 1 - axes["quantile_tail"])
     return settings

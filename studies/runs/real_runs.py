@@ -74,6 +74,8 @@ def settings_of(axes: dict[str, Any]) -> dict[str, Any]:
     settings = axis_settings(axes)
     if axes.get("point_model") == "boosting":
         settings["estimator"] = HistGradientBoostingRegressor(random_state=0)
+    if axes.get("point_model") == "blend":
+        settings["estimator"] = None
     return settings
 
 

@@ -168,8 +168,8 @@ def test_local_widths_are_a_multiple_of_the_learnt_scale():
     np.testing.assert_allclose(model.predict_interval(NEW), expected, rtol=1e-12)
 
 
-def test_local_scale_of_the_default_process_is_learnt_from_leave_one_out_residuals():
-    model = calibrated(LocallyWeightedCP(scale_estimator=KNeighborsRegressor(9)))
+def test_local_scale_of_a_process_is_learnt_from_leave_one_out_residuals():
+    model = calibrated(LocallyWeightedCP(GaussianProcess(), scale_estimator=KNeighborsRegressor(9)))
     X, y = LEARN
     assert model.residual_rule_ == "leave-one-out"
     sizes = np.abs(GaussianProcess().fit(X, y).leave_one_out_residuals())
@@ -402,9 +402,9 @@ def test_squared_sos_covers_the_squared_residuals_it_learnt_from():
     assert model.unit_ == pytest.approx(np.sqrt(np.mean(r**2)))
 
 
-def test_squared_sos_of_the_default_process_covers_leave_one_out_residuals():
+def test_squared_sos_of_a_process_covers_leave_one_out_residuals():
     X, y = LEARN
-    model = SquaredSoS(lengthscale="median", calibration_size=None).fit(X, y)
+    model = SquaredSoS(GaussianProcess(), lengthscale="median", calibration_size=None).fit(X, y)
     assert model.residual_rule_ == "leave-one-out"
     r = GaussianProcess().fit(X, y).leave_one_out_residuals()
     assert model.unit_ == pytest.approx(np.sqrt(np.mean(r**2)), rel=1e-12)

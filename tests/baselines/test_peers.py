@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
 from sosbands.conformal import Band, IntervalMixin, conformal_rank
+from sosbands.regressors import PAPER_SETTINGS
 
 LEVELS = (0.5, 0.55, 0.7, 0.8, 0.9, 0.95, 0.96)
 SIZES = (79, 80, 99, 100, 119, 150, 159, 199)
@@ -162,6 +163,7 @@ def test_constant_bands_of_the_estimator_are_plain_split_conformal(model, calibr
         calibration_size=None,
         kernel=ConstantKernel(1.0, "fixed"),
         symmetry_penalty=np.inf,
+        **PAPER_SETTINGS,
     ).fit(*rows(50, 0))
     half = fitted.lower_(np.zeros((3, 2)))
     assert np.ptp(half) < 1e-12 * half[0]

@@ -566,7 +566,7 @@ def test_outliers_shape_no_band_but_count_in_calibration():
     Z = tame.preprocessor_.transform(X)
     uncovered = np.flatnonzero(y - tame.predict(X) > tame.upper_(Z) + 1e-6)
     assert uncovered.tolist() == [wild[0]]
-    assert "1 rows with the largest residuals are left out of the bands" in tame.summary()
+    assert "1 row with the largest residuals left out of the bands" in tame.summary()
     split = fast(outlier_fraction=0.2).fit(X, Y)
     assert split.n_calibration_ == 40  # calibration is untouched
     assert np.array_equal(split.calibration_rows_, fast().fit(X, Y).calibration_rows_)

@@ -75,7 +75,7 @@ def test_the_intervals_are_the_bands_times_the_quantile(kind):
 
 @pytest.mark.filterwarnings(f"ignore::{OffDataWarning.__module__}.OffDataWarning")
 def test_far_from_the_data_the_floor_counts_and_rows_do_not_matter_to_each_other():
-    model = SoSBandRegressor(LinearRegression(), **FAST, conformal_score="scaled", constant=False).fit(X, Y)
+    model = scaled(constant=False).fit(X, Y)
     far = np.array([[60.0, 60.0], [-80.0, 10.0]])
     ends, center = model.predict_interval(far), model.predict(far)
     q = model.quantile()
@@ -97,7 +97,7 @@ class FloorOfTheRows(SoSBandRegressor):
 
 @pytest.mark.filterwarnings(f"ignore::{OffDataWarning.__module__}.OffDataWarning")
 def test_a_floor_of_the_rows_at_hand_would_be_noticed():
-    model = FloorOfTheRows(LinearRegression(), **FAST, conformal_score="scaled", constant=False).fit(X, Y)
+    model = FloorOfTheRows(LinearRegression(), **{**FAST, "conformal_score": "scaled"}, constant=False).fit(X, Y)
     far = np.array([[60.0, 60.0], [-80.0, 10.0]])
     together = model.predict_interval(np.vstack([far, X_NEW]))[:2]
     assert not np.allclose(together, model.predict_interval(far))

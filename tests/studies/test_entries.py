@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from sosbands.comparison import StoreError, corrected_interval, read_store
+from sosbands.regressors.parameters import symmetry_rules
 from studies import ENTRIES, Config, find_entry
 from studies.data import load_real, real_names
 from studies.drawing.real_tables import N_ROWS, overlap
-from studies.runs.methods import OURS, PAPER, PAPER_CQR, PER_FEATURE, PER_SIDE, SHOWN, chosen, interval_method
+from studies.runs.methods import HARD, OURS, PAPER, PAPER_CQR, PER_FEATURE, PER_SIDE, SHOWN, chosen, interval_method
 from studies.runs.paper_numbers import printed
 from studies.runs.real_runs import inliers, settings_of
 from studies.runs.synthetic_runs import Draw
@@ -126,7 +127,7 @@ def test_variants_of_a_method_differ_in_what_they_are_named_for():
     assert replace(side.rules, mode="common") == paper.rules
     assert (paper.rules.mode, side.rules.mode) == ("common", "per-side")
     assert (side.residuals, feature.residuals) == ("in-sample", "auto")
-    assert replace(feature.rules, mode="common") == interval_method(OURS, 0)._rules(0)
+    assert replace(feature.rules, mode="common") == symmetry_rules(interval_method(HARD, 0), 0)
     axes = {"dataset": "MPG", "method": PAPER, "width_penalty": 100.0, "repetition": 0}
     assert interval_method(PAPER, 0, **settings_of(axes)).width_penalty == 100
     fixed = interval_method(PAPER, 0, **settings_of({**axes, "fixed_penalty": 50.0, "norm_penalties": 0.1}))

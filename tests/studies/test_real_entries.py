@@ -253,7 +253,7 @@ def test_outliers_removed_and_kept_stand_side_by_side():
     ("name", "axis", "first", "second"),
     [
         ("residual-kinds", "residuals", "in-sample", "out-of-fold"),
-        ("feature-lengthscales", "method", "sos", "sos-per-feature"),
+        ("feature-lengthscales", "method", "sos-hard", "sos-per-feature"),
     ],
 )
 def test_two_kinds_are_compared_in_pairs(name, axis, first, second):

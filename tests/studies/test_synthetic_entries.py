@@ -104,7 +104,7 @@ def synthetic_rows():
 
 
 def histogram_rows():
-    picks = {"sos-paper": [0.0, 10.0, INF, INF], "sos": [INF, INF, INF, INF]}
+    picks = {"sos-paper": [0.0, 10.0, INF, INF], "sos-hard": [INF, INF, INF, INF]}
     return [
         {
             "case": 2,
@@ -113,7 +113,7 @@ def histogram_rows():
             "method": method,
             "repetition": k,
             "symmetry_penalty": penalty,
-            "constant_width": method == "sos" and k < 3,
+            "constant_width": method == "sos-hard" and k < 3,
             **OK,
         }
         for n in (77, 177)

@@ -260,18 +260,19 @@ class SoSBandRegressor(SplitRegressor):
         self.residual_rms_ = float(np.sqrt(np.mean(np.square(learnt.residual))))
         self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
         keep = without_outliers(learnt.residual, self.outlier_fraction)
-        facts = self._learning_facts(points, learnt, int(rng.randint(2**31))).take(keep)
+        facts = self._learning_facts(points, learnt, rng).take(keep)
         data = NoiseData(facts, learnt.residual[keep], self.learning_rows_[keep])
         self.tuning_ = tune_bands(self, data, rng, clock)
         self._learn_bands(band_problem(self, data))
 
-    def _learning_facts(self, points: Array, learnt: LearntResiduals, seed: int) -> RowFacts:
+    def _learning_facts(self, points: Array, learnt: LearntResiduals, rng: np.random.RandomState) -> RowFacts:
         """What is known of the learning rows, as far as something may look at it."""
         wanted, scales = scales_wanted(self), {}
         self.size_forest_ = None
         if MODEL in wanted and learnt.std is not None:
             scales[MODEL] = learnt.std
         if FOREST in wanted and learnt.residual.any():
+            seed = int(rng.randint(2**31))
             self.size_forest_, scales[FOREST] = fit_size_forest(points, learnt.prediction, learnt.residual, seed)
         usable = {name: scale for name, scale in scales.items() if np.isfinite(scale).all() and scale.mean() > 0}
         ells = model_lengthscales(self.estimator_, self.preprocessor_, sees_points=self.model_sees_points_)
