@@ -162,7 +162,7 @@ def blend_weights(errors: Array, equal_rows: float) -> Array:
     A = np.vstack([errors, pull * np.eye(K), np.full((1, K), sums)])
     b = np.concatenate([np.zeros(len(errors)), np.full(K, pull / K), [sums]])
     weights: Array = nnls(A, b)[0]
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def _for_fold(model: Any) -> Any:

@@ -208,7 +208,12 @@ def _base_scales(given: str, data: NoiseData) -> tuple[str, ...]:
     known = set(data.facts.scales)
     if given != "auto":
         return (given,)
-    order = ((BOTH, {MODEL, FOREST}), (MODEL, {MODEL}), (FOREST, {FOREST}), (NO_SCALE, set()))
+    order: tuple[tuple[str, set[str]], ...] = (
+        (BOTH, {MODEL, FOREST}),
+        (MODEL, {MODEL}),
+        (FOREST, {FOREST}),
+        (NO_SCALE, set()),
+    )
     usable = tuple(name for name, needed in order if needed <= known)
     return usable[:2] if len(data.r) <= FEW_ROWS and BOTH in usable else usable
 

@@ -112,7 +112,8 @@ def scales_wanted(model: Any) -> set[str]:
 def symmetry_rules(model: Any, seed: int) -> Rules:
     """By which criterion and tests lengthscale and symmetry penalty are decided."""
     if model.rules is not None:
-        return replace(model.rules, seed=seed)
+        rules: Rules = replace(model.rules, seed=seed)
+        return rules
     return Rules(
         criterion=model.criterion,
         symmetry_test=model.symmetry_test,

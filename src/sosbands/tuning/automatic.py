@@ -231,7 +231,7 @@ class AutomaticSearch:
 
     def _line(self, start: Candidate, name: str, values: Iterable[float]) -> Candidate:
         """The best candidate along one setting."""
-        line = [start, *(start._replace(**{name: value}) for value in values)]
+        line = [start, *(_moved(start, name, value) for value in values)]
         self.evaluate(line)
         for _ in range(EXTENSIONS):
             line = [each for each in line if self._known(each)] or [start]
@@ -241,7 +241,7 @@ class AutomaticSearch:
             beyond = {ends[0]: here / step, ends[-1]: here * step}.get(here)
             if beyond is None:
                 break
-            line.append(best._replace(**{name: beyond}))
+            line.append(_moved(best, name, beyond))
             self.evaluate(line[-1:])
         return self._ranked([each for each in line if self._known(each)] or [start])[0]
 
@@ -368,6 +368,12 @@ class AutomaticSearch:
             return choice.value + bonus + SKEW_BONUS * (skewed and not is_symmetric(choice.candidate.symmetry_penalty))
 
         return max(self.found(), key=worth)
+
+
+def _moved(candidate: Candidate, name: str, value: Any) -> Candidate:
+    """The same with another value of one setting."""
+    changed: dict[str, Any] = {name: value}
+    return candidate._replace(**changed)
 
 
 def is_constant(candidate: Candidate) -> bool:

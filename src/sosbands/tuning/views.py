@@ -115,7 +115,7 @@ class NoiseView:
         blocks = [(columns - self.center) / self.spread] if columns.shape[1] else []
         if INPUTS in self.parts:
             blocks.insert(0, facts.points)
-        if LENGTHSCALES in self.parts:
+        if self.lengthscales is not None:
             blocks.insert(0, facts.points / self.lengthscales)
         return blocks[0] if len(blocks) == 1 else np.hstack(blocks)
 

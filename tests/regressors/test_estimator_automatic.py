@@ -1,0 +1,226 @@
+"""SoSBandRegressor as it comes: what is chosen, intervals by hand in the chosen view, what may be given, limits."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import BayesianRidge, LinearRegression
+
+from sosbands import SoSBandRegressor
+from sosbands.conformal import conformal_quantile
+from sosbands.exceptions import OffDataWarning, ZeroResidualsWarning
+from sosbands.metrics import interval_score
+from sosbands.point_models import GaussianProcess, ModelBlend
+from sosbands.regressors import PAPER_SETTINGS
+from sosbands.regressors.base_scales import fit_size_forest, forest_sizes, model_lengthscales
+
+RNG = np.random.default_rng(11)
+N = 160
+X = RNG.uniform(-1, 1, (N, 2))
+SCALE = 0.2 + np.abs(X[:, 0])
+Y = X[:, 1] + SCALE * (RNG.gamma(1.5, size=N) - 1.5)
+NEW = RNG.uniform(-1, 1, (40, 2))
+
+
+@pytest.fixture(scope="module")
+def default():
+    return SoSBandRegressor(random_state=0).fit(X, Y)
+
+
+def fitted(estimator=None, **options):
+    return SoSBandRegressor(
+        LinearRegression() if estimator is None else estimator, **{"random_state": 0, "cv": 3, **options}
+    ).fit(X, Y)
+
+
+def test_the_default_says_what_it_chose(default):
+    report, text = default.tuning_, default.summary()
+    assert isinstance(default.estimator_, ModelBlend)
+    assert default.residual_rule_ == "out-of-fold"
+    names = ("width_penalty", "learning_coverage", "conformal_score", "symmetry_penalty")
+    assert [getattr(default, f"{name}_") for name in names] == [getattr(report, name) for name in names]
+    assert (default.view_.base_scale, default.view_.noise_features) == (report.base_scale, report.noise_features)
+    assert report.sentence in text
+    assert all(f"Chosen {reason}." in text for reason in report.reasons)
+    assert text.startswith("Bands around a blend of 0.")
+
+
+@pytest.mark.parametrize("score", ["added", "scaled"])
+@pytest.mark.parametrize("base", ["none", "model", "forest", "both"])
+def test_intervals_by_hand(base, score):
+    """m -+ s (f + q), or m -+ q s f, with s and q computed here."""
+    given = {"noise_features": "inputs", "lengthscale": 1.0, "symmetry_penalty": 0.0}
+    given |= {"width_penalty": 30.0, "learning_coverage": 0.9, "conformal_score": score, "base_scale": base}
+    model = fitted(BayesianRidge(), **given)
+    assert model.tuning_ is None
+    held = model.calibration_rows_
+
+    def parts(rows):
+        Z = model.preprocessor_.transform(rows)
+        mean, std = model.estimator_.predict(rows, return_std=True)
+        size = None if model.size_forest_ is None else forest_sizes(model.size_forest_, Z, mean)
+        if base == "none":
+            s = 1.0
+        else:
+            s = {"model": std, "forest": size, "both": None if size is None else np.sqrt(std * size)}[base]
+        return mean, s, model.lower_(Z), model.upper_(Z)
+
+    m, s, below, above = parts(X[held])
+    z = (Y[held] - m) / s
+    scores = np.maximum(-z - below, z - above) if score == "added" else np.maximum(-z / below, z / above)
+    q = conformal_quantile(scores, 0.9)
+    m, s, below, above = parts(NEW)
+    ends = (s * (below + q), s * (above + q)) if score == "added" else (q * s * below, q * s * above)
+    expected = np.column_stack([m - ends[0], m + ends[1]])
+    np.testing.assert_allclose(model.predict_interval(NEW), expected, rtol=1e-9)
+    assert model.quantile() == pytest.approx(q, rel=1e-12)
+
+
+def test_skewed_noise_gives_asymmetric_bands_that_score_better():
+    rng = np.random.default_rng(0)
+
+    def table(n):
+        rows = rng.uniform(-1, 1, (n, 1))
+        return rows, (0.2 + np.abs(rows[:, 0])) * (rng.gamma(1.5, size=n) - 1.5)
+
+    learn, test = table(400), table(4000)
+    scores = {}
+    for penalty in ("auto", np.inf):
+        model = SoSBandRegressor(lambda Z: np.zeros(len(Z)), symmetry_penalty=penalty, random_state=0).fit(*learn)
+        scores[penalty] = interval_score(test[1], *model.predict_interval(test[0]).T, 0.9)
+        if penalty == "auto":
+            assert np.isfinite(model.symmetry_penalty_)
+            assert model.mean_upper_ > 1.3 * model.mean_lower_
+    assert scores["auto"] < 0.97 * scores[np.inf]
+
+
+def test_what_is_given_is_not_chosen():
+    given = {"base_scale": "forest", "width_penalty": 7.0, "learning_coverage": 0.8, "conformal_score": "added"}
+    model = fitted(**given, noise_features="prediction+inputs")
+    report = model.tuning_
+    for name, value in given.items():
+        assert {row[name] for row in report.evaluations} == {value}
+    assert model.view_.noise_features == report.noise_features == "inputs+prediction"
+    assert len({row["lengthscale"] for row in report.evaluations}) > 2
+
+
+def test_the_papers_rules_mean_the_papers_problem():
+    model = fitted(criterion="hsic", symmetry_test="kruskal-wallis", conformal_score="scaled")
+    assert (model.view_.base_scale, model.view_.noise_features) == ("none", "inputs")
+    assert (model.width_penalty_, model.learning_coverage_) == (10.0, 1.0)
+    assert model.conformal_score_ == "scaled"  # given
+    assert model.tuning_.base_scale is None
+    assert set(PAPER_SETTINGS) <= set(SoSBandRegressor().get_params())
+
+
+def test_max_seconds_ends_the_search():
+    model = fitted(max_seconds=0)
+    assert model.tuning_.timed_out
+    assert "Out of time (max_seconds)" in model.summary()
+    assert np.isfinite(model.predict_interval(NEW)).all()
+    assert not fitted(max_seconds=None).tuning_.timed_out
+
+
+def test_scales_and_features_that_a_model_does_not_have_are_refused():
+    for base in ("model", "both"):
+        with pytest.raises(ValueError, match=f"base_scale='{base}': expected 'auto', 'none' or 'forest', as the point"):
+            fitted(base_scale=base)
+    with pytest.raises(ValueError, match="noise_features='lengthscales': expected 'inputs' instead"):
+        fitted(noise_features="lengthscales")
+    with pytest.raises(ValueError, match="noise_features='prediction': expected 'auto', 'inputs' or"):
+        fitted(kernel=RBF(), noise_features="prediction")
+    known = fitted(base_scale="auto").tuning_
+    assert {row["base_scale"] for row in known.evaluations} == {"forest", "none"}
+
+
+def test_forests_and_processes_know_a_scale():
+    for estimator in (RandomForestRegressor(20, min_samples_leaf=5, random_state=0), GaussianProcess()):
+        model = fitted(estimator, base_scale="model", max_seconds=0)
+        assert model.view_.base_scale == "model"
+        widths = np.ptp(model.predict_interval(NEW), axis=1)
+        assert widths.std() > 0.01 * widths.mean()
+
+
+def test_lengthscales_of_the_process_in_units_of_the_points(default):
+    process = next(each for each in default.estimator_.members_ if isinstance(each, GaussianProcess))
+    found = model_lengthscales(default.estimator_, default.preprocessor_, sees_points=False)
+    np.testing.assert_allclose(found, process.lengthscale_ / X[default.learning_rows_].std(axis=0), rtol=1e-12)
+    np.testing.assert_array_equal(model_lengthscales(process, None, sees_points=False), process.lengthscale_)
+    assert model_lengthscales(LinearRegression(), None, sees_points=True) is None
+
+
+def test_the_forest_of_sizes_finds_where_noise_is_large():
+    r = SCALE * np.random.default_rng(0).standard_normal(N)
+    forest, sizes = fit_size_forest(X, X[:, 1], r, 0)
+    assert np.corrcoef(sizes, SCALE)[0, 1] > 0.5
+    assert np.corrcoef(forest_sizes(forest, NEW, NEW[:, 1]), 0.2 + np.abs(NEW[:, 0]))[0, 1] > 0.5
+    wild = r.copy()
+    wild[0] = 1e6
+    assert fit_size_forest(X, X[:, 1], wild, 0)[1].max() < 10  # single sizes are cut
+
+
+def test_off_the_data_bands_are_as_wide_as_a_constant_one():
+    """Before calibration: the learning coverage's quantile of the sizes, reached where nothing is known."""
+    given = {"base_scale": "none", "noise_features": "inputs", "learning_coverage": 0.9, "width_penalty": 30.0}
+    for penalty in (np.inf, 0.0):
+        model = fitted(**given, lengthscale=0.5, symmetry_penalty=penalty, residuals="in-sample")
+        r = (Y - model.predict(X))[model.learning_rows_]
+        far = np.full((1, 2), 1e3)
+        below, above = model.lower_(far)[0], model.upper_(far)[0]
+        if penalty == np.inf:
+            least = [np.quantile(np.abs(r), 0.9)] * 2
+        else:
+            least = [np.quantile(side, 0.95) for side in (-r, r)]
+        assert below >= least[0] * (1 - 1e-9)
+        assert above >= least[1] * (1 - 1e-9)
+        Z = model.preprocessor_.transform(X[model.learning_rows_])
+        bare = model.upper_.__class__(model.upper_.features, model.upper_.B, model.upper_.ridge)
+        np.testing.assert_allclose(model.upper_(Z), bare(Z), rtol=1e-4)  # where there are data, nothing is added
+        with pytest.warns(OffDataWarning):
+            model.predict_interval(far)
+
+
+def test_the_same_seed_gives_the_same_model(default):
+    again = clone(default).fit(X, Y)
+    np.testing.assert_array_equal(again.predict_interval(NEW), default.predict_interval(NEW))
+
+
+def test_intervals_move_with_y():
+    """y -> 1000 y + 5, to the tolerance of the last solve."""
+    small, large = (SoSBandRegressor(LinearRegression(), random_state=0, tol=1e-7) for _ in range(2))
+    ends = small.fit(X, Y).predict_interval(NEW)
+    np.testing.assert_allclose(large.fit(X, 1000 * Y + 5).predict_interval(NEW), 1000 * ends + 5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["codes", "repeated", "constant column", "zero noise in a part", "heavy tails"])
+def test_tables_as_they_are(kind):
+    """Finite intervals of the promised coverage, whatever the columns are like."""
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((300, 3))
+    if kind == "codes":
+        rows = np.rint(2 * rows)
+    if kind == "repeated":
+        rows = rows[rng.integers(0, 25, 300)]
+    if kind == "constant column":
+        rows[:, 1] = 4.0
+    noise = rng.standard_t(2.2, 300) if kind == "heavy tails" else rng.standard_normal(300)
+    if kind == "zero noise in a part":
+        noise = np.where(rows[:, 0] > 0, noise, 0.0)
+    y = rows[:, 0] + (0.5 + (rows[:, 2] > 0)) * noise
+    model = SoSBandRegressor(HistGradientBoostingRegressor(max_iter=30, random_state=0), random_state=0, cv=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OffDataWarning)
+        ends = model.fit(rows[:200], y[:200]).predict_interval(rows[200:])
+    assert np.isfinite(ends).all()
+    assert (ends[:, 0] < ends[:, 1]).all()
+    assert np.mean((ends[:, 0] <= y[200:]) & (y[200:] <= ends[:, 1])) > 0.75
+
+
+def test_a_perfect_model_has_intervals_of_no_width():
+    with pytest.warns(ZeroResidualsWarning):
+        model = SoSBandRegressor(lambda Z: Z[:, 0], random_state=0).fit(X, X[:, 0])
+    np.testing.assert_allclose(np.ptp(model.predict_interval(NEW), axis=1), 0, atol=1e-12)
+    assert "All residuals are zero" in model.summary()
