@@ -36,7 +36,7 @@ NOISES = {
     "none where x0 < 0": lambda rng, X: np.where(X[:, 0] > 0, rng.standard_normal(len(X)), 0.0),
 }
 COLUMNS = {
-    "integer codes": lambda rng, X: np.column_stack([np.rint(3 * X[:, :-1]), np.rint(3 * X[:, 0])]),
+    "integer codes": lambda _, X: np.column_stack([np.rint(3 * X[:, :-1]), np.rint(3 * X[:, 0])]),
     "repeated rows": lambda rng, X: X[rng.integers(0, max(5, len(X) // 10), len(X))],
 }
 

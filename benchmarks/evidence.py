@@ -5,7 +5,7 @@ Rows are stored as they finish, and a second run continues where the first stopp
     python -m benchmarks.evidence --study null --jobs 2
     python -m benchmarks.evidence --study all --jobs 2
 
-Every study draws around the true mean, so that residuals are noise and nothing else.
+Studies draw around the true mean, so that residuals are noise and nothing else, unless they say otherwise.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from time import perf_counter
 
 import numpy as np
 
+from sosbands import SoSBandRegressor
 from sosbands.bands import learn_band_grid, learn_band_path, learn_bands, penalty_scale
 from sosbands.comparison import run_tasks
 from sosbands.conformal import conformal_quantile
@@ -70,6 +71,25 @@ def decision_row(axes: dict, seed: int) -> dict:
         "homoscedastic": report.homoscedastic,
         **{name: None if test is None else test.p_value for name, test in tests.items()},
     }
+
+
+def automatic_row(axes: dict, seed: int) -> dict:
+    """What the automatic choice decides for the same noise around the true mean, and around its own point model."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (axes["n"], 1))
+    r = (0.2 + np.abs(X[:, 0])) * NOISES[axes["noise"]](rng, axes["n"])
+    estimator = zero if axes["around"] == "the true mean" else None
+    model = SoSBandRegressor(estimator, calibration_size=None, random_state=seed % 2**31).fit(X, r)
+    report = model.tuning_
+    return {
+        "symmetry_penalty": float(model.symmetry_penalty_),
+        "homoscedastic": report.homoscedastic,
+        "p_symmetry": None if report.symmetry is None else report.symmetry.p_value,
+    }
+
+
+def zero(X):
+    return np.zeros(len(X))
 
 
 def oracle_row(axes: dict, seed: int) -> dict:
@@ -161,6 +181,15 @@ def tasks_of(study: str, draws: int | None = None) -> tuple:
         sizes = {"gamma": 200, "normal": 400}
         axes = [{"rule": rule, "noise": e, "n": n, "draw": k} for k in range(draws or 100) for e, n in sizes.items()]
         return decision_row, axes, ["noise", "n", "draw"]
+    if study == "automatic-decisions":
+        places = ("the true mean", "its own model")
+        axes = [
+            {"around": place, "noise": noise, "n": 200, "draw": k}
+            for k in range(draws or 100)
+            for place in places
+            for noise in ("gamma", "normal")
+        ]
+        return automatic_row, axes, ["noise", "n", "draw"]
     if study == "oracle":
         cases = range(1, 7)
         criteria = "interval-score"
@@ -188,7 +217,7 @@ def report_null(rows: list[dict]) -> list[str]:
 def report_decisions(rows: list[dict]) -> list[str]:
     groups = defaultdict(list)
     for row in rows:
-        groups[row["rule"], row["noise"], row["n"]].append(row)
+        groups[row.get("rule") or f"automatic, around {row['around']}", row["noise"], row["n"]].append(row)
     lines = ["| rule | noise | n | draws | asymmetric | symmetric | constant width | s per draw |"]
     lines.append("|---|---|---|---|---|---|---|---|")
     for (rule, noise, n), some in sorted(groups.items()):
@@ -250,6 +279,7 @@ REPORTS = {
     "null": report_null,
     "decisions": report_decisions,
     "paper-decisions": report_decisions,
+    "automatic-decisions": report_decisions,
     "oracle": report_oracle,
     "criteria": report_oracle,
     "warm": report_warm,

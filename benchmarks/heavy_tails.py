@@ -1,4 +1,4 @@
-"""Intervals around boosting under noise with 2.2 degrees of freedom: does more data help, and is split CP beaten?
+"""Intervals around boosting under t noise with 2.2 degrees of freedom, beside split and local CP, for two sizes.
 
     python -m benchmarks.heavy_tails [--draws 10]
 

@@ -15,7 +15,7 @@ from studies.runs.config import Config, Rows
 from studies.runs.methods import OURS, WITHOUT
 from studies.runs.real_runs import real_rows
 
-REPETITIONS = 4
+REPETITIONS = 2
 WHOLE = "nothing"
 OTHERS = {"split": "split CP around the blend", "local": "local CP around the blend"}
 

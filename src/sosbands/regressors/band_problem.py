@@ -24,6 +24,7 @@ from sosbands.tuning.views import (
     SCALE,
     NoiseView,
     RowFacts,
+    needed_scales,
 )
 
 FIXED = ("kernel", "symmetry_kind", "trace_penalty", "frobenius_penalty", "constant")  # that nothing chooses
@@ -208,13 +209,7 @@ def _base_scales(given: str, data: NoiseData) -> tuple[str, ...]:
     known = set(data.facts.scales)
     if given != "auto":
         return (given,)
-    order: tuple[tuple[str, set[str]], ...] = (
-        (BOTH, {MODEL, FOREST}),
-        (MODEL, {MODEL}),
-        (FOREST, {FOREST}),
-        (NO_SCALE, set()),
-    )
-    usable = tuple(name for name, needed in order if needed <= known)
+    usable = tuple(name for name in (BOTH, MODEL, FOREST, NO_SCALE) if needed_scales(name, INPUTS) <= known)
     return usable[:2] if len(data.r) <= FEW_ROWS and BOTH in usable else usable
 
 

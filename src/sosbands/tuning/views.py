@@ -107,7 +107,7 @@ class NoiseView:
             scale = np.sqrt(facts.scales[MODEL]) * np.sqrt(facts.scales[FOREST])
         else:
             scale = facts.scales[self.base_scale]
-        return np.maximum(scale, self.least)
+        return np.asarray(np.maximum(scale, self.least))
 
     def points(self, facts: RowFacts) -> Array:
         """What the kernel sees of rows."""
