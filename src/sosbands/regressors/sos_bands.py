@@ -83,20 +83,22 @@ class SoSBandRegressor(SplitRegressor):
     rank : "auto", "exact", int or float in (0, 1)
         Number of kernel features, or the relative trace of the kernel matrix that they may leave out.
     residuals : {"auto", "in-sample", "leave-one-out", "out-of-fold"}
-        Which residuals the bands are learnt from. "auto" takes leave-one-out ones for the default Gaussian process,
-        in-sample ones for the smoothing spline, frozen models and callables, and out-of-fold ones for everything else,
-        because models that interpolate have in-sample residuals near zero. Leave-one-out residuals are for
+        Which residuals the bands are learnt from. "auto" takes leave-one-out ones for `GaussianProcess`, in-sample
+        ones for the smoothing spline, frozen models and callables, and out-of-fold ones for everything else, because
+        models that interpolate have in-sample residuals near zero. Leave-one-out residuals are for
         `GaussianProcess` only, alone or as the last step of a pipeline, and need no further fit: hyperparameters, and
         the other steps, are those of all learning rows.
     normalize : bool
-        Take the residuals relative to their mean size and the penalties as they are; with ``learning_coverage=1``, as
-        in the paper, the residuals relative to their root mean square and the penalties to an initial model.
+        Take the residuals relative to their mean size and the penalties as they are; with ``learning_coverage=1`` and
+        without an automatic choice, as in the paper, the residuals relative to their root mean square and the penalties
+        to an initial model.
     learning_coverage : "auto" or float in (0, 1]
         Share of the learning rows that the bands should cover before calibration. 1 covers every row, as in the paper;
         below 1 rows may lie outside at a price, and the bands follow a quantile of the residuals, not the largest.
     constant : bool
-        Let the constant function be among the squares: off the data the bands tend to a constant. Without it, as in the
-        paper, they tend to 0.
+        Let the constant function be among the squares: off the data the bands tend to a constant, with a
+        `learning_coverage` below 1 at least to that of bands of constant width. Without it, as in the paper, they tend
+        to 0.
     outlier_fraction : float in [0, 1)
         Part of the learning rows, those with the largest residuals, that are left out of the bands altogether: they
         are no data of the band problem, which neither covers them nor counts them in its mean width. The point model
@@ -106,7 +108,7 @@ class SoSBandRegressor(SplitRegressor):
     symmetry_test : {"auto", "sign-flip", "kruskal-wallis", "bootstrap", None}
         When asymmetric bands are an option at all; "kruskal-wallis" is the paper's, None always takes the best.
     test_level : float
-        Of that test, and of the one that chooses between constant and varying width.
+        Of that test, and by the paper's rules of the one that chooses between constant and varying width.
     rules : Rules, optional
         Everything by which tuning decides (`sosbands.tuning.Rules`), in place of the three above, which must then keep
         their defaults. Its seed is not used, because `random_state` is that of the whole fit. The paper's rules are
@@ -117,7 +119,7 @@ class SoSBandRegressor(SplitRegressor):
         How long `fit` may go on choosing: the best found by then is taken, and `summary` says so. The point model and
         the last solve are not cut.
     cv : int
-        Folds of the tuning and of the out-of-fold residuals.
+        Folds of the tuning and of the out-of-fold residuals; the default blend always has 5.
     solver : {"auto", "newton", "subspace", "lbfgs"}
     tol : float
         Relative duality gap at which the bands count as solved.

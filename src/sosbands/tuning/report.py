@@ -19,8 +19,9 @@ class TuningReport:
     Attributes
     ----------
     evaluations : tuple of dict
-        One row per candidate: lengthscale, symmetry_penalty, criterion (the larger the better; minus infinity
-        where a solve said nothing about its optimum) and uncertified (folds whose coarse solve missed its tolerance).
+        One row per candidate: what was tried of it (by the rules lengthscale and symmetry_penalty, by the automatic
+        choice everything), criterion (the larger the better; minus infinity where a solve said nothing about its
+        optimum) and uncertified (folds whose coarse solve missed its tolerance).
     criterion : str
     independence : TestResult or None
         Do sizes of residuals depend on the features (or on held-out widths, by the rule in use)? None if the
