@@ -129,6 +129,16 @@ def test_a_line_goes_on_while_its_end_is_best(monkeypatch):
     assert sorted(each.width_penalty for each in worth) == [3.0, 30.0, 300.0, 3000.0, 30_000.0]
 
 
+def test_values_beyond_the_first_grid_are_called_so():
+    search = searcher(facts(), NORMAL)
+    ell = search.median(("none", "inputs"))
+    inside = Candidate("none", "inputs", 4 * ell, 300.0, 0.9, np.inf)
+    assert not any(search.is_extended(inside, name) for name in ("width_penalty", "lengthscale", "base_scale"))
+    assert search.is_extended(inside._replace(width_penalty=3000.0), "width_penalty")
+    assert search.is_extended(inside._replace(lengthscale=8 * ell), "lengthscale")
+    assert not search.is_extended(inside._replace(lengthscale=np.inf), "lengthscale")
+
+
 def test_out_of_time_takes_the_best_so_far_and_says_so():
     report = chosen(facts(model=SCALE), SCALE * NORMAL, deadline=perf_counter() - 1)
     assert report.timed_out

@@ -245,6 +245,15 @@ class AutomaticSearch:
             self.evaluate(line[-1:])
         return self._ranked([each for each in line if self._known(each)] or [start])[0]
 
+    def is_extended(self, candidate: Candidate, name: str) -> bool:
+        """Whether a setting of a candidate lies beyond the values that its line began with."""
+        if name == "width_penalty" and self.choices.width_penalties is None:
+            return not min(PENALTIES) <= candidate.width_penalty <= max(PENALTIES)
+        if name == "lengthscale" and self.choices.lengthscales is None and not is_constant(candidate):
+            factor = candidate.lengthscale / self.median(candidate.view)
+            return not 0.99 * min(FACTORS) <= factor <= 1.01 * max(FACTORS)
+        return False
+
     def _coverage_line(self) -> None:
         """Other shares of rows that the bands should cover."""
         best = self.best().candidate

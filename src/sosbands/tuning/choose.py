@@ -111,7 +111,7 @@ def choose(
         width_penalty=c.width_penalty,
         learning_coverage=c.learning_coverage,
         conformal_score=best.conformal_score,
-        reasons=_reasons(best, found),
+        reasons=_reasons(best, found, search),
         timed_out=search.timed_out,
     )
 
@@ -162,8 +162,11 @@ def _sentence(best: Choice, search: AutomaticSearch, interrupted: bool) -> str:
     return f"{sides}{kind}{skew}.{ended}"
 
 
-def _reasons(best: Choice, found: Sequence[Choice]) -> tuple[str, ...]:
-    """For each setting its value, and by how much the best candidate with another one is worse."""
+def _reasons(best: Choice, found: Sequence[Choice], search: AutomaticSearch) -> tuple[str, ...]:
+    """For each setting its value, and by how much the best candidate with another one is worse.
+
+    A value beyond the grid that the search began with is called so.
+    """
     chosen, rows = best.row(), [each.row() for each in found]
     lines = []
     for name, words in NAMES.items():
@@ -174,7 +177,8 @@ def _reasons(best: Choice, found: Sequence[Choice]) -> tuple[str, ...]:
             continue
         second = max(others, key=lambda row: row["criterion"])
         loss = np.expm1(chosen["criterion"] - second["criterion"])
-        lines.append(f"{words} {_word(chosen[name])}: with {_word(second[name])} {_percent(loss)}")
+        beyond = " (beyond the first grid)" if search.is_extended(best.candidate, name) else ""
+        lines.append(f"{words} {_word(chosen[name])}{beyond}: with {_word(second[name])} {_percent(loss)}")
     return tuple(lines)
 
 
