@@ -175,7 +175,7 @@ def test_fit_tunes_itself_unless_told_otherwise(folder, tmp_path):
     assert found["point_model"] == "ModelBlend"
     assert sum(found["members"].values()) == pytest.approx(1)
     assert set(found["members"]) <= {"RidgeCV", "GaussianProcess", "ExtraTreesRegressor", "RandomForestRegressor"}
-    assert f"Bands around blend of {max(found['members'].values()):.2f} " in found["summary"]
+    assert f"Bands around a blend of {max(found['members'].values()):.2f} " in found["summary"]
     assert model.tuning_.sentence in found["summary"]
     assert found["lengthscale"] == ("inf" if np.isinf(model.lengthscale_) else model.lengthscale_)
     assert (found["base_scale"], found["noise_features"]) == (model.view_.base_scale, model.view_.noise_features)
@@ -452,7 +452,7 @@ def test_demo_says_compares_draws_and_explores(tmp_path, monkeypatch):
     assert words.startswith(
         "Minutes that 1000 simulated deliveries took, from distance_km, stops, hour, rain_mm, weight"
     )
-    assert "Bands around blend of 0." in words
+    assert "Bands around a blend of 0." in words
     above = float(re.search(r"the bands reach (\S+) times as far above the prediction", words)[1])
     assert above > 1.3  # delays have their long tail above
     skew, loss = re.search(
