@@ -460,7 +460,7 @@ def test_demo_says_compares_draws_and_explores(tmp_path, monkeypatch):
     ).groups()
     assert float(skew) <= 0.05
     assert 1 < float(loss) < 30
-    assert "In cross-validation: base scale " in words
+    assert "Chosen base scale " in words
     compared = words[words.index("On 300 deliveries kept apart, all around the same point model") :]
     rows = {
         name: tuple(map(float, found))

@@ -74,21 +74,20 @@ def demo(
 
 
 def _why(model: Any) -> list[str]:
-    """Why these bands: skew, what the best symmetric ones score, and every other choice."""
+    """Why asymmetric bands: skew, and what the best symmetric ones score; every other choice is in the summary."""
     report = model.tuning_
     if report is None:
         return []
     chosen = [row for row in report.evaluations if all(row[name] == getattr(report, name) for name in CHOSEN)]
     symmetric = [row for row in report.evaluations if is_symmetric(row["symmetry_penalty"])]
-    lines = [f"In cross-validation: {'; '.join(report.reasons)}."] if report.reasons else []
     if is_symmetric(report.symmetry_penalty) or report.symmetry is None or not chosen or not symmetric:
-        return lines
+        return []
     loss = np.expm1(chosen[0]["criterion"] - max(row["criterion"] for row in symmetric))
     why = (
         f"Why asymmetric: the residuals are skewed (p = {report.symmetry.p_value:.2g}), and the best symmetric bands "
         f"score {abs(loss):.1%} {'worse' if loss > 0 else 'better'} in cross-validation."
     )
-    return [why, *lines]
+    return [why]
 
 
 def _compared(rows: Mapping[str, Mapping[str, Any]], n: int) -> str:

@@ -178,7 +178,7 @@ def _reasons(best: Choice, found: Sequence[Choice], search: AutomaticSearch) -> 
         second = max(others, key=lambda row: row["criterion"])
         loss = np.expm1(chosen["criterion"] - second["criterion"])
         beyond = " (beyond the first grid)" if search.is_extended(best.candidate, name) else ""
-        lines.append(f"{words} {_word(chosen[name])}{beyond}: with {_word(second[name])} {_percent(loss)}")
+        lines.append(f"{words} {_word(chosen[name])}{beyond}: with {_word(second[name])}, {_percent(loss)}")
     return tuple(lines)
 
 
