@@ -13,15 +13,7 @@ from sosbands.plotting.candidates import penalty_words, same
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SETTINGS = {
-    "base_scale": "base scale",
-    "noise_features": "noise features",
-    "lengthscale": "lengthscale",
-    "width_penalty": "width penalty",
-    "learning_coverage": "learning coverage",
-    "symmetry_penalty": "symmetry penalty",
-    "conformal_score": "conformal score",
-}
+MEASURED = ("criterion", "uncertified")  # columns of a report that are no settings
 LINEAR = 1.0  # per cent of loss, up to which the axis is linear
 GAP = 0.6  # rows between two settings
 SAME = 1e-9  # per cent: no difference
@@ -54,9 +46,10 @@ def is_automatic(report: Any) -> bool:
 def read_settings(report: Any) -> list[Group]:
     """The settings that vary among candidates with a finite criterion."""
     rows = [row for row in report.evaluations if np.isfinite(row["criterion"])]
-    chosen = [row for row in rows if all(same(row[name], getattr(report, name)) for name in SETTINGS)]
+    settings = [name for name in next(iter(rows), {}) if name not in MEASURED]
+    chosen = [row for row in rows if all(same(row[name], getattr(report, name)) for name in settings)]
     best = max((row["criterion"] for row in chosen or rows), default=np.nan)
-    groups = [_group(report, name, _comparable(report, name, rows), best) for name in SETTINGS]
+    groups = [_group(report, name, _comparable(report, name, rows), best) for name in settings]
     return [group for group in groups if len(group.values) > 1]
 
 
@@ -123,7 +116,7 @@ def _group(report: Any, name: str, rows: list[dict[str, Any]], best: float) -> G
         losses = 100 * np.expm1(best - np.array([row["criterion"] for row in having]))
         missed = having[0].get("uncertified", 0) > 0
         values.append(Value(_words(name, each), losses, same(each, getattr(report, name)), missed))
-    return Group(SETTINGS[name], values)
+    return Group(name.replace("_", " "), values)
 
 
 def _words(name: str, value: Any) -> str:

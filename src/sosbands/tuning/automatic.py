@@ -161,7 +161,6 @@ class AutomaticSearch:
     levels: tuple[float, ...]
     deadline: float = np.inf
     n_jobs: int | None = None
-    verbose: int = 0
     seed: int = 0
     parts: dict[tuple[Candidate, int], Part] = field(default_factory=dict)
     timed_out: bool = False
@@ -190,14 +189,15 @@ class AutomaticSearch:
         if self.choices.lengthscales is not None:
             return []
         features = self.choices.noise_features[0]
-        return [self._start(base, features, np.inf) for base in self.choices.base_scales]
+        return [self.start(base, features, np.inf) for base in self.choices.base_scales]
 
     def _starts(self) -> list[Candidate]:
         """Every view, at the settings that the search starts from."""
         views = [(base, name) for base in self.choices.base_scales for name in self.choices.noise_features]
-        return [self._start(*view, self._lengthscales(view, (START_FACTOR,))[0]) for view in views]
+        return [self.start(*view, self._lengthscales(view, (START_FACTOR,))[0]) for view in views]
 
-    def _start(self, base: str, features: str, lengthscale: Any) -> Candidate:
+    def start(self, base: str, features: str, lengthscale: Any) -> Candidate:
+        """Where the search of a view starts: what is given, or else the middle of what is tried."""
         given = self.choices
         return Candidate(
             base,
@@ -271,11 +271,9 @@ class AutomaticSearch:
                 return
         # Skew may vary where sizes do not, so that the best symmetric bands say little about where to look for it.
         near = (
-            best
-            if not is_constant(best)
-            else self._start(*best.view, self._lengthscales(best.view, (START_FACTOR,))[0])
+            best if not is_constant(best) else self.start(*best.view, self._lengthscales(best.view, (START_FACTOR,))[0])
         )
-        places = [near, near._replace(learning_coverage=self._start(*best.view, np.inf).learning_coverage)]
+        places = [near, near._replace(learning_coverage=self.start(*best.view, np.inf).learning_coverage)]
         if self.choices.lengthscales is None:  # each side has half of the rows to learn from
             places += [each._replace(lengthscale=STEPS["lengthscale"] * each.lengthscale) for each in places]
         wanted = [
@@ -284,8 +282,8 @@ class AutomaticSearch:
             for coupling in COUPLINGS
         ]
         everywhere = [(base, self.choices.noise_features[0]) for base in self.choices.base_scales]
-        starts = [self._start(*view, ell) for view in everywhere for ell in self._lengthscales(view, SKEW_FACTORS)]
-        starts += [self._start(*best.view, np.inf)] if self.choices.lengthscales is None else []
+        starts = [self.start(*view, ell) for view in everywhere for ell in self._lengthscales(view, SKEW_FACTORS)]
+        starts += [self.start(*best.view, np.inf)] if self.choices.lengthscales is None else []
         self.evaluate(wanted + [each._replace(symmetry_penalty=0.0) for each in starts])
 
     def _skew(self, base_scale: str) -> TestResult:

@@ -19,17 +19,7 @@ from sosbands.tuning.views import INPUTS, NO_SCALE, RowFacts
 
 SEARCH_ROWS = 600  # of more rows a random sample is searched on
 FEW_ROWS = 20  # of fewer nothing can be told
-NAMES = {
-    "base_scale": "base scale",
-    "noise_features": "noise features",
-    "lengthscale": "lengthscale",
-    "width_penalty": "width penalty",
-    "learning_coverage": "learning coverage",
-    "symmetry_penalty": "symmetry penalty",
-    "conformal_score": "conformal score",
-}
-
-
+SETTINGS = (*Candidate._fields, "conformal_score")
 IDLE = ("noise_features", "width_penalty", "learning_coverage")  # that say nothing of bands of constant width
 
 
@@ -75,11 +65,11 @@ def choose(
     folds = held_out_folds(len(rows), cv, random_state)
     some, values = (facts, r) if len(rows) == len(r) else (facts.take(rows), r[rows])
     levels = score_levels(level)
-    search = AutomaticSearch(some, values, folds, options, choices, levels, deadline, n_jobs, verbose, seed)
+    search = AutomaticSearch(some, values, folds, options, choices, levels, deadline, n_jobs, seed)
     say("tuning", f"automatic choice on {len(folds)} folds of {len(rows)} rows", verbose)
     interrupted = False
     if len(rows) < FEW_ROWS or not values.any():
-        best, sentence = _nothing_to_tell(choices, len(r)), _few_words(r)
+        best, sentence = _nothing_to_tell(search), _few_words(r)
     else:
         try:
             best = search.run()
@@ -126,19 +116,13 @@ def score_levels(level: float) -> tuple[float, ...]:
     return tuple(sorted({max(level - miss, level / 2), level, 1 - miss / 2}))
 
 
-def _nothing_to_tell(choices: Choices, n: int) -> Choice:  # noqa: ARG001
+def _nothing_to_tell(search: AutomaticSearch) -> Choice:
     """Bands of constant width in the plainest unit that is allowed."""
+    choices = search.choices
     base = NO_SCALE if NO_SCALE in choices.base_scales else choices.base_scales[0]
     features = INPUTS if INPUTS in choices.noise_features else choices.noise_features[0]
-    candidate = Candidate(
-        base,
-        features,
-        np.inf if choices.lengthscales is None else choices.lengthscales[0],
-        (choices.width_penalties or (30.0,))[0],
-        (choices.learning_coverages or (0.9,))[0],
-        (choices.symmetry_penalties or (np.inf,))[0],
-    )
-    return Choice(candidate, choices.conformal_scores[0], np.nan, 0)
+    lengthscale = np.inf if choices.lengthscales is None else search.given[0]
+    return Choice(search.start(base, features, lengthscale), choices.conformal_scores[0], np.nan, 0)
 
 
 def _few_words(r: Array) -> str:
@@ -169,7 +153,7 @@ def _reasons(best: Choice, found: Sequence[Choice], search: AutomaticSearch) -> 
     """
     chosen, rows = best.row(), [each.row() for each in found]
     lines = []
-    for name, words in NAMES.items():
+    for name in SETTINGS:
         if is_constant(best.candidate) and name in IDLE:
             continue
         others = [row for row in rows if not _same(row[name], chosen[name]) and np.isfinite(row["criterion"])]
@@ -178,7 +162,9 @@ def _reasons(best: Choice, found: Sequence[Choice], search: AutomaticSearch) -> 
         second = max(others, key=lambda row: row["criterion"])
         loss = np.expm1(chosen["criterion"] - second["criterion"])
         beyond = " (beyond the first grid)" if search.is_extended(best.candidate, name) else ""
-        lines.append(f"{words} {_word(chosen[name])}{beyond}: with {_word(second[name])}, {_percent(loss)}")
+        lines.append(
+            f"{name.replace('_', ' ')} {_word(chosen[name])}{beyond}: with {_word(second[name])}, {_percent(loss)}"
+        )
     return tuple(lines)
 
 
