@@ -16,7 +16,7 @@ STUDIES = Path(__file__).parents[1] / "studies"
 API = Path(__file__).parents[1] / "docs" / "api.md"
 
 # The rooms of the house, from the ground up: each may import those before it, itself, and the foundation.
-FOUNDATION = ("_arguments", "_files", "_progress", "_types", "_version", "_words", "exceptions")
+FOUNDATION = ("_arguments", "_files", "_progress", "_types", "_version", "_words", "_threads", "exceptions")
 ROOMS = (
     "kernels",
     "problems",

@@ -10,6 +10,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 
 from contracts import CASES, Manufactured, check_certificate, dense, manufacture, omega_star, one_side_cost, values_at
 from sosbands import learn_bands
+from sosbands._threads import ONE_THREAD
 from sosbands.exceptions import ProblemShapeError
 from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.problems import (
@@ -27,7 +28,6 @@ from sosbands.solvers.lbfgs import solve_lbfgs
 from sosbands.solvers.newton import SecondOrderProblem, conjugate_gradients, solve_newton
 from sosbands.solvers.protocol import DualProblem, members
 from sosbands.solvers.solve import SOLVERS, Method
-from sosbands.solvers.threads import ONE_THREAD
 
 every_solver = pytest.mark.parametrize("solver", ["newton", "subspace", "lbfgs"])
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())

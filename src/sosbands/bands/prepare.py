@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from sosbands._threads import ONE_THREAD
 from sosbands._types import AnyArray, Array
 from sosbands.bands.penalties import PenaltyScale, SymmetryPenalty
 from sosbands.bands.solution import BandSolution, band_solution
@@ -144,7 +145,8 @@ class LearningData:
         return resolve_kernel(self.kernel, lengthscale, self.points)
 
     def _learn(self, kernel: Kernel) -> KernelFeatures:
-        return learn_features(self.points, kernel, self.rank, constant=self.constant)
+        with ONE_THREAD:
+            return learn_features(self.points, kernel, self.rank, constant=self.constant)
 
 
 def read_data(X: Any, residuals: Any, kernel: Any, rank: Any, constant: bool = False) -> LearningData:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._threads import ONE_THREAD
 from sosbands._types import Array
 from sosbands.kernels import KernelFeatures
 
@@ -62,6 +63,7 @@ class SoSFunction:
         squares = constant**2 * (float(np.square(self.B[0]).sum()) + self.ridge) if constant else 0.0
         return squares + self.beyond
 
+    @ONE_THREAD
     def __call__(self, X: Any) -> Array:
         """Values at the rows of `X`, computed in blocks: memory does not grow with rows times features."""
         if self.beyond:
@@ -86,6 +88,7 @@ def deployed_pair(lower: SoSFunction, upper: SoSFunction) -> tuple[SoSFunction, 
     return deployed, upper.deployed()
 
 
+@ONE_THREAD
 def evaluate_pair(lower: SoSFunction, upper: SoSFunction, X: Any) -> tuple[Array, Array, Array]:
     """Values of both functions and the support of X, with each feature computed once.
 

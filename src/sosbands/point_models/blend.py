@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sosbands._arguments import check, is_count, is_number
+from sosbands._threads import ONE_THREAD
 from sosbands._types import Array
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.spread import predict_with_spread
@@ -143,6 +144,7 @@ class Seen(NamedTuple):
     spread: Array
 
 
+@ONE_THREAD
 def blend_weights(errors: Array, equal_rows: float) -> Array:
     """Weights w >= 0 with sum 1 that minimise ``||E w||^2 + equal_rows s^2 ||w - 1/K||^2``.
 

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sosbands._arguments import check, is_count
+from sosbands._threads import ONE_THREAD
 from sosbands._types import Array
 from sosbands.kernels.stationary import matern52
 
@@ -112,6 +113,7 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.start = start
 
+    @ONE_THREAD
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn the kernel's parameters and the process.
 
@@ -141,6 +143,7 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.dual_coef_ = cho_solve((self.cholesky_, True), z, check_finite=False)
         return self
 
+    @ONE_THREAD
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Mean of the process, and on demand the standard deviation of a new observation.
 
@@ -194,6 +197,7 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         # 1/[C^-1]_ii is the Schur complement C_ii - c_i' C_(-i)^-1 c_i: the variance of z_i given the others.
         return np.asarray(self.y_scale_ / np.sqrt(self._precisions()))
 
+    @ONE_THREAD
     def _precisions(self) -> Array:
         """``[C^-1]_ii`` of the learning rows, in standardised units."""
         return np.diag(_half_of_inverse(self.cholesky_))

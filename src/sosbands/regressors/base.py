@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sosbands._progress import say
+from sosbands._threads import few_threads
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.conformal import Band, Calibration, IntervalMixin
 from sosbands.conformal.arguments import read_groups, read_target
@@ -132,7 +133,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
                 stacklevel=2,
             )
         learning, targets = rows.take(self.learning_rows_), y[self.learning_rows_]
-        self._learn(learning, targets, rng)
+        with few_threads(len(targets)):
+            self._learn(learning, targets, rng)
         self.learning_hashes_ = np.sort(self._hashes(learning, targets))
         if len(self.calibration_rows_):
             held = self.calibration_rows_
@@ -176,8 +178,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     def predict(self, X: Any) -> Array:
         """Prediction of the point model, shape (n,)."""
         check_is_fitted(self, LEARNT)
-        blocks = self._read(X, reset=False).blocks()
-        return np.concatenate([self._center(block) for block in blocks])
+        with few_threads():
+            return np.concatenate([self._center(block) for block in self._read(X, reset=False).blocks()])
 
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`sosbands.load` reads without running any code in it."""
@@ -211,7 +213,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
 
     def _in_blocks(self, rows: Rows) -> tuple[Array, Band]:
         """Prediction and band at any number of rows: no kernel matrix or table of leaves of all of them at once."""
-        centers, bands = zip(*(self._center_and_band(block) for block in rows.blocks()), strict=True)
+        with few_threads():
+            centers, bands = zip(*(self._center_and_band(block) for block in rows.blocks()), strict=True)
         return np.concatenate(centers), _joined(bands)
 
     def _calibrated(self, wanted: str) -> Calibration:

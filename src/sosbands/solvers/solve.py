@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from sosbands._threads import ONE_THREAD
 from sosbands._types import Array
 from sosbands.solvers.continuation import STIFF, ContinuableProblem, Solver, continued
 from sosbands.solvers.lbfgs import solve_lbfgs
 from sosbands.solvers.newton import solve_newton
 from sosbands.solvers.protocol import Bases, CertificateLike, DualProblem, SolverResult, Status, check_shape
 from sosbands.solvers.subspace import solve_subspace
-from sosbands.solvers.threads import ONE_THREAD
 
 
 class Method(NamedTuple):

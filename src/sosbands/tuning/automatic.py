@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from sosbands._threads import ONE_THREAD
 from sosbands._types import Array, IntArray
 from sosbands.bands import PenaltyScale, learn_band_sequence
 from sosbands.conformal import SCORES
@@ -399,6 +400,7 @@ def _by_view(candidates: Iterable[Candidate]) -> dict[tuple[str, str], list[Cand
     return groups
 
 
+@ONE_THREAD
 def fold_parts(
     points: Array, z: Array, held: IntArray, candidates: Sequence[Candidate], options: dict[str, Any]
 ) -> list[Part]:

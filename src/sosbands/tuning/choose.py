@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sosbands._progress import say
+from sosbands._threads import ONE_THREAD
 from sosbands._types import Array, IntArray
 from sosbands.tuning.automatic import AutomaticSearch, Candidate, Choice, Choices, is_constant
 from sosbands.tuning.candidates import is_symmetric
@@ -23,6 +24,7 @@ SETTINGS = (*Candidate._fields, "conformal_score")
 IDLE = ("noise_features", "width_penalty", "learning_coverage")  # that say nothing of bands of constant width
 
 
+@ONE_THREAD
 def choose(
     facts: RowFacts,
     r: Array,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sosbands._threads import ONE_THREAD
 from sosbands._types import AnyArray, Array
 from sosbands.bands import PenaltyScale, learn_band_grid, penalty_scale
 from sosbands.conformal import SCORES, Score
@@ -127,6 +128,7 @@ class FoldBands(NamedTuple):
     means: Array
 
 
+@ONE_THREAD
 def fold_bands(data: TuningData, fold: int, lengthscales: Sequence[Any], penalties: Sequence[Any]) -> FoldBands:
     """Bands at one fold's rows, learnt from the others, for every lengthscale and penalty.
 

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from sosbands._arguments import check_choice
 from sosbands._progress import say
+from sosbands._threads import ONE_THREAD
 from sosbands._types import AnyArray, Array
 from sosbands.bands import PenaltyScale
 from sosbands.conformal import SCORES
@@ -35,6 +36,7 @@ from sosbands.tuning.rules import Rules
 from sosbands.tuning.split import MIN_ROWS, held_out_folds, searched_data, searched_rows
 
 
+@ONE_THREAD
 def tune(
     points: Any,
     residuals: Any,

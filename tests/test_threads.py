@@ -1,0 +1,118 @@
+"""One thread around small computations, in every room that has them, and what a fork meanwhile leaves of it."""
+
+import os
+import signal
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from sosbands import SoSBandRegressor
+from sosbands._threads import MANY_ROWS, ONE_THREAD, few_threads
+from sosbands.point_models import GaussianProcess, gaussian_process
+from sosbands.tuning import automatic
+
+
+def threads(api):
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == api}
+
+
+@pytest.fixture
+def two_threads():
+    with threadpool_limits(2):
+        if threads("blas") != {2}:
+            pytest.skip("the BLAS library in use has no threads")
+        yield
+
+
+def rows(n=60):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, 2))
+    return X, X[:, 0] + (0.1 + np.abs(X[:, 1])) * rng.standard_normal(n)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_the_process_and_the_tuning_run_on_one_blas_thread(monkeypatch):
+    seen = {}
+
+    def watched(module, name):
+        inner = getattr(module, name)
+
+        def outer(*args, **kwargs):
+            seen.setdefault(name, set()).update(threads("blas"))
+            return inner(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, outer)
+
+    watched(gaussian_process, "log_marginal_likelihood")
+    watched(gaussian_process, "matern52")
+    watched(automatic, "sign_flip_test")
+    watched(automatic, "learn_band_sequence")
+    X, y = rows()
+    SoSBandRegressor(GaussianProcess(), random_state=0).fit(X, y).predict_interval(X[:5])
+    assert seen == dict.fromkeys(["log_marginal_likelihood", "matern52", "sign_flip_test", "learn_band_sequence"], {1})
+    assert threads("blas") == {2}
+
+
+class Watching(LinearRegression):
+    """Notes how many OpenMP threads it may use."""
+
+    def fit(self, X, y):
+        self.fit_threads_ = threads("openmp")
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self.predict_threads_ = threads("openmp")
+        return super().predict(X)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_model_of_few_rows_has_one_openmp_thread_and_no_limit_after():
+    X, y = rows()
+    model = SoSBandRegressor(Watching(), base_scale="none", random_state=0).fit(X, y)
+    model.predict_interval(X)
+    assert model.estimator_.fit_threads_ == model.estimator_.predict_threads_ == {1}
+    assert threads("openmp") == {2}
+    with few_threads(MANY_ROWS):
+        assert threads("openmp") == {2}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_child_forked_while_another_thread_computes_computes_too(locked):
+    """Before, the lock or the count of the other thread stayed in the child for ever."""
+    inside, done = Event(), Event()
+
+    def compute():
+        with ONE_THREAD._lock if locked else ONE_THREAD:
+            inside.set()
+            done.wait(30)
+
+    thread = Thread(target=compute)
+    thread.start()
+    assert inside.wait(30)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a deadlock ends the child by a signal
+        with ONE_THREAD:
+            value = threads("blas")
+        os._exit(0 if value == {1} and not ONE_THREAD._inside else 1)
+    done.set()
+    thread.join()
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert not ONE_THREAD._inside
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_forked_inside_leaves_it_as_it_should():
+    with ONE_THREAD:
+        child = os.fork()
+        if child == 0:
+            inside = sum(ONE_THREAD._inside.values())
+            ONE_THREAD.__exit__(None, None, None)
+            os._exit(0 if inside == 1 and not ONE_THREAD._inside else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
