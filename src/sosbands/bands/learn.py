@@ -36,6 +36,7 @@ def learn_bands(
     tol: float = 1e-4,
     normalize: bool | str | PenaltyScale = False,
     X_kernel: Any = None,
+    sample_weight: Any = None,
 ) -> BandSolution:
     """Learn the lower and the upper band function around a point model from its residuals.
 
@@ -83,6 +84,8 @@ def learn_bands(
         units given.
     X_kernel : array-like, optional
         What the kernel sees instead of `X` (which may then be None): transformed points, or the kernel matrix.
+    sample_weight : array-like of shape (n,), optional
+        How much each point counts, above 0; only ratios matter. A point of weight 2 is one that is there twice.
 
     Returns
     -------
@@ -100,6 +103,7 @@ def learn_bands(
         solver=solver,
         tol=tol,
         normalize=normalize,
+        sample_weight=sample_weight,
     )
     if X_kernel is not None and X is not None and np.shape(X_kernel)[:1] not in ((), np.shape(X)[:1]):
         raise ValueError(f"X_kernel has {len(X_kernel)} rows: expected {len(X)}, as X")
@@ -135,7 +139,8 @@ def learn_band_path(
         As in :func:`learn_bands`; the second for a path of something else.
     **settings
         kernel, width_penalty, trace_penalty, frobenius_penalty, learning_coverage, symmetry_kind, rank, constant,
-        solver, tol and normalize of :func:`learn_bands`, and max_iterations, after which a solve ends as it is.
+        solver, tol, normalize and sample_weight of :func:`learn_bands`, and max_iterations, after which a solve ends as
+        it is.
     """
     paths = {
         "symmetry_penalty": symmetry_penalties,
@@ -235,12 +240,13 @@ def _sequence(
     """
     if not wanted:
         return iter(())
-    data = read_data(X, residuals, settings.kernel, settings.rank, settings.constant)
+    data = read_data(X, residuals, settings.kernel, settings.rank, settings.constant, settings.sample_weight)
     scale = settings.normalize if isinstance(settings.normalize, PenaltyScale) else None
     if isinstance(settings.normalize, str) and data.r.any():
-        scale = PenaltyScale.of_residuals(data.r)
+        scale = PenaltyScale.of_residuals(data.r, data.weights)
     if settings.normalize is True and data.r.any():
-        scale = penalty_scale(data.points, data.r, settings.kernel, settings.rank, settings.tol, settings.solver)
+        numbers = (settings.kernel, settings.rank, settings.tol, settings.solver, data.weights)
+        scale = penalty_scale(data.points, data.r, *numbers)
     setups: list[PreparedBands] = []
     for before, each in zip([None, *wanted], wanted, strict=False):
         if before is not None and _same(each.lengthscale, before.lengthscale):

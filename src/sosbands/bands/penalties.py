@@ -114,12 +114,12 @@ class PenaltyScale:
     n: int
 
     @classmethod
-    def of_residuals(cls, r: Array) -> PenaltyScale:
+    def of_residuals(cls, r: Array, weights: Array | None = None) -> PenaltyScale:
         """Units without an initial model: the mean size of the residuals, as a root mean square under normal noise.
 
         The largest residuals hardly count, as in problems that may leave them outside.
         """
-        return cls(float(NORMAL_RATIO * np.mean(np.abs(r))), 1.0, 1.0, 1.0, len(r))
+        return cls(float(NORMAL_RATIO * np.average(np.abs(r), weights=weights)), 1.0, 1.0, 1.0, len(r))
 
     def cost(self, given: SideCost) -> SideCost:
         """What the normalised numbers stand for, in the user's units."""
@@ -152,6 +152,7 @@ class BandSettings:
     tol: float
     normalize: bool | str | PenaltyScale
     max_iterations: int
+    sample_weight: Any = None
 
     def symmetry(self, penalty: Any) -> SymmetryPenalty:
         """A symmetry penalty of this kind."""
@@ -172,6 +173,7 @@ def read_settings(
     tol: float = 1e-4,
     normalize: bool | str | PenaltyScale = False,
     max_iterations: int = 10_000,
+    sample_weight: Any = None,
 ) -> BandSettings:
     """Check the settings that need no data to be checked."""
     cost = read_cost(width_penalty, trace_penalty, frobenius_penalty, learning_coverage)
@@ -183,4 +185,5 @@ def read_settings(
     check("max_iterations", max_iterations, is_count(max_iterations) and max_iterations >= 1, "an int >= 1")
     check("constant", constant, isinstance(constant, (bool, np.bool_)), "True or False")
     check_solver(solver)
-    return BandSettings(kernel, rank, bool(constant), cost, symmetry_kind, solver, tol, normalize, max_iterations)
+    limits = (solver, tol, normalize, max_iterations)
+    return BandSettings(kernel, rank, bool(constant), cost, symmetry_kind, *limits, sample_weight)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array
 from sosbands._threads import ONE_THREAD
 from sosbands._types import AnyArray, Array
 from sosbands.bands.penalties import PenaltyScale, SymmetryPenalty
-from sosbands.bands.solution import BandSolution, band_solution
+from sosbands.bands.solution import BandSolution, band_solution, unweighted
 from sosbands.bands.units import SolverUnits, solver_units
 from sosbands.exceptions import InfeasibleProblemError, SymmetricLimitError
 from sosbands.kernels import Kernel, KernelFeatures, learn_features, resolve_kernel
@@ -45,6 +45,11 @@ class PreparedBands:
         What one side costs, as the user says it.
     scale : PenaltyScale or None
         Units of the penalties, if they are normalised.
+    weights : ndarray of shape (n,) or None
+        How much each row counts, 1 in the mean.
+
+    The solver knows of no weights: with features ``sqrt(w_i) Phi(X_i)`` and residuals ``w_i r_i`` every row has the
+    function value ``w_i f(X_i)``, and so pays w_i times as much for its width and for what it lies outside.
     """
 
     r: Array
@@ -52,6 +57,7 @@ class PreparedBands:
     upper: KernelFeatures
     given: SideCost
     scale: PenaltyScale | None
+    weights: Array | None = None
 
     @property
     def is_zero(self) -> bool:
@@ -69,18 +75,27 @@ class PreparedBands:
     @cached_property
     def units(self) -> SolverUnits:
         """Units of the solver."""
-        return solver_units(self.r, self._variance, self.given if self.scale is None else self.scale.cost(self.given))
+        return solver_units(
+            self._targets, self._variance, self.given if self.scale is None else self.scale.cost(self.given)
+        )
 
     @cached_property
     def _variance(self) -> float:
-        return float(np.square(self.lower.V).sum(axis=0).max())
+        return float(np.square(self._weighted(self.lower)).sum(axis=0).max())
+
+    @cached_property
+    def _targets(self) -> Array:
+        return self.r if self.weights is None else self.weights * self.r
+
+    def _weighted(self, features: KernelFeatures) -> Array:
+        return features.V if self.weights is None else features.V * np.sqrt(self.weights)
 
     @cached_property
     def _spaces(self) -> tuple[FeatureSpace, FeatureSpace]:
         """Features of both sides in the solver's units, one object if they are the same."""
         root = np.sqrt(self._variance)
-        lower = FeatureSpace(self.lower.V / root)
-        return lower, lower if self.upper is self.lower else FeatureSpace(self.upper.V / root)
+        lower = FeatureSpace(self._weighted(self.lower) / root)
+        return lower, lower if self.upper is self.lower else FeatureSpace(self._weighted(self.upper) / root)
 
     @cached_property
     def sides(self) -> tuple[SideTerm, SideTerm]:
@@ -101,18 +116,20 @@ class PreparedBands:
                 + ("symmetry_kind='operator'" if penalty.kind == "operator" else "symmetry_penalty=inf")
             )
         pen = self.units.symmetry(penalty if self.scale is None else self.scale.symmetry(penalty))
-        (lower, upper), scaled = self.sides, self.r / self.units.rms
+        (lower, upper), scaled = self.sides, self._targets / self.units.rms
         if pen.is_asymmetric:
             return AsymmetricProblem(lower, upper, scaled)
         if pen.is_symmetric:
             return SymmetricProblem(SideTerm(lower.space, lower.cost.shared), scaled)
         if pen.kind == "operator":
             return OperatorPenaltyProblem(lower, scaled, pen.lam_pen1, pen.lam_pen2)
-        return TrainingPenaltyProblem(lower, upper, scaled, pen.lam_pen2)
+        shares = 1.0 if self.weights is None else 1 / self.weights  # of the squares of w_i f(X_i)
+        return TrainingPenaltyProblem(lower, upper, scaled, pen.lam_pen2, shares)
 
     def solution(self, problem: TwoSidedProblem, result: SolverResult) -> BandSolution:
         """The solver's result in the user's units."""
-        return band_solution(self.lower, self.upper, problem.dual_point(result.variables), result, self.units)
+        found = band_solution(self.lower, self.upper, problem.dual_point(result.variables), result, self.units)
+        return found if self.weights is None else unweighted(found, self.r, self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +141,12 @@ class LearningData:
     kernel: Any
     rank: Any
     constant: bool = False
+    weights: Array | None = None
 
     def prepare(self, lengthscale: Any, cost: SideCost, scale: PenaltyScale | None) -> PreparedBands:
         """Factorise the kernels."""
         lower, upper = self._features(lengthscale)
-        return PreparedBands(self.r, lower, upper, cost, scale)
+        return PreparedBands(self.r, lower, upper, cost, scale, self.weights)
 
     def _features(self, lengthscale: Any) -> tuple[KernelFeatures, KernelFeatures]:
         """Features of each side, one object if both sides have the same lengthscale."""
@@ -149,10 +167,26 @@ class LearningData:
             return learn_features(self.points, kernel, self.rank, constant=self.constant)
 
 
-def read_data(X: Any, residuals: Any, kernel: Any, rank: Any, constant: bool = False) -> LearningData:
-    """Check points and residuals."""
+def read_data(
+    X: Any, residuals: Any, kernel: Any, rank: Any, constant: bool = False, sample_weight: Any = None
+) -> LearningData:
+    """Check points, residuals and weights."""
     points = _check_points(X, kernel)
-    return LearningData(points, check_residuals(residuals, len(points)), kernel, rank, constant)
+    r = check_residuals(residuals, len(points))
+    return LearningData(points, r, kernel, rank, constant, check_weights(sample_weight, len(points)))
+
+
+def check_weights(sample_weight: Any, n: int) -> Array | None:
+    """Weights of n rows, all above 0, as multiples of their mean; None if they are all the same."""
+    if sample_weight is None:
+        return None
+    weights: Array = np.asarray(sample_weight, dtype=float)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}: expected ({n},), one per row of X")
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise ValueError("sample_weight holds entries that are not above 0 or not finite: leave rows of no weight out")
+    mean = weights.mean()
+    return None if (weights == weights[0]).all() else weights / mean
 
 
 def _check_reachable(features: KernelFeatures, r: Array) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sosbands._types import Array, IntArray
 from sosbands.bands.sos import SoSFunction
-from sosbands.bands.units import SolverUnits
+from sosbands.bands.units import SolverUnits, root_mean_square
 from sosbands.kernels import KernelFeatures, StationaryKernel
 from sosbands.problems import DualPoint, PrimalSide
 from sosbands.solvers import HistoryRow, SolverResult, Status
@@ -214,6 +214,21 @@ def band_solution(
         values_upper=units.rms * side_up.f,
         dual=dual,
         history=history,
+    )
+
+
+def unweighted(solution: BandSolution, r: Array, weights: Array) -> BandSolution:
+    """The solution of a weighted problem, whose rows the solver knew by ``w_i f(X_i)`` and ``w_i r_i``."""
+    lower, upper = solution.values_lower / weights, solution.values_upper / weights
+    outside = max(float(np.max(-r - lower)), float(np.max(r - upper)), 0.0)
+    dual = solution.dual
+    alpha_0 = None if dual.alpha_0 is None else weights * dual.alpha_0
+    return replace(
+        solution,
+        values_lower=lower,
+        values_upper=upper,
+        violation=outside / (root_mean_square(r) or 1.0),
+        dual=replace(dual, gamma_lo=weights * dual.gamma_lo, gamma_up=weights * dual.gamma_up, alpha_0=alpha_0),
     )
 
 

@@ -1,4 +1,4 @@
-"""The training-set penalty ``lam_pen sum_i (f_lo(X_i) - f_up(X_i))^2``."""
+"""The training-set penalty ``lam_pen sum_i s_i (f_lo(X_i) - f_up(X_i))^2``, with shares s_i that are 1 unless given."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TrainingPenaltyProblem(BandDual):
 
     Dual, maximised over ``gamma_lo, gamma_up >= 0`` and a free alpha_0:
 
-        (gamma_up - gamma_lo)'r - ||alpha_0||^2 / (4 lam_pen)
+        (gamma_up - gamma_lo)'r - sum_i alpha_0i^2 / (4 lam_pen s_i)
         - Omega*(V_lo Diag(gamma_lo + alpha_0 - b/n) V_lo') - Omega*(V_up Diag(gamma_up - alpha_0 - b/n) V_up')
 
     The variables are ``z = (gamma_lo, gamma_up, alpha_0 / scale)``, ``scale = min(1, sqrt(2 lam_pen))``,
@@ -35,11 +35,14 @@ class TrainingPenaltyProblem(BandDual):
         Residuals.
     lam_pen : float
         Finite and positive.
+    shares : ndarray of shape (n,) or float
+        Positive; what the difference at each point counts.
     """
 
-    def __init__(self, lower: SideTerm, upper: SideTerm, r: Array, lam_pen: float) -> None:
+    def __init__(self, lower: SideTerm, upper: SideTerm, r: Array, lam_pen: float, shares: Array | float = 1.0) -> None:
         super().__init__((lower, upper), (-r, r), n_coupling=len(r))
-        self.r, self.lam_pen = r, lam_pen
+        self.r, self.lam_pen, self.shares = r, lam_pen, shares
+        self.pens = lam_pen * shares  # of each point
         self.scale = min(1.0, float(np.sqrt(2 * lam_pen)))
         self._inverse: tuple[DualState, float, Array] | None = None  # of the last preconditioner
 
@@ -47,8 +50,9 @@ class TrainingPenaltyProblem(BandDual):
         """The same problem with other terms; with fewer points the penalty on their difference is made up for."""
         lower, upper = self.per_side(terms)
         if rows is None:
-            return TrainingPenaltyProblem(lower, upper, self.r, self.lam_pen)
-        return TrainingPenaltyProblem(lower, upper, self.r[rows], self.lam_pen * self.n / len(rows))
+            return TrainingPenaltyProblem(lower, upper, self.r, self.lam_pen, self.shares)
+        shares = self.shares[rows] if isinstance(self.shares, np.ndarray) else self.shares
+        return TrainingPenaltyProblem(lower, upper, self.r[rows], self.lam_pen * self.n / len(rows), shares)
 
     def _alpha_0(self, z: Array) -> Array:
         return self.scale * z[2 * self.n :]
@@ -68,12 +72,13 @@ class TrainingPenaltyProblem(BandDual):
         return (gamma_lo, G), (gamma_up, -G)
 
     def coupling(self, z: Array) -> tuple[float, Array]:
-        """``||alpha_0||^2 / (4 lam_pen)`` and its gradient."""
+        """``sum_i alpha_0i^2 / (4 lam_pen s_i)`` and its gradient."""
         alpha_0 = self._alpha_0(z)
-        return float(alpha_0 @ alpha_0) / (4 * self.lam_pen), alpha_0 / (2 * self.lam_pen)
+        slope = alpha_0 / (2 * self.pens)
+        return float(alpha_0 @ slope) / 2, slope
 
     def coupling_gradient(self, state: DualState) -> Array:
-        """Gradient in ``alpha_0 / scale``: ``scale (f_up - f_lo - alpha_0 / (2 lam_pen))``."""
+        """Gradient in ``alpha_0 / scale``: ``scale (f_up - f_lo - alpha_0 / (2 lam_pen s))``."""
         lo, up = state.sides
         return self.scale * (up.f - lo.f - state.slope)
 
@@ -87,7 +92,7 @@ class TrainingPenaltyProblem(BandDual):
             (d_lo, d_up), d_alpha = self.multipliers(full), self._alpha_0(full)
             h_lo, _ = lo.derivative(d_lo + d_alpha)
             h_up, _ = up.derivative(d_up - d_alpha)
-            h_alpha = self.scale * (h_lo - h_up + d_alpha / (2 * self.lam_pen))
+            h_alpha = self.scale * (h_lo - h_up + d_alpha / (2 * self.pens))
             return np.concatenate([h_lo, h_up, h_alpha])[support]
 
         return product
@@ -111,18 +116,18 @@ class TrainingPenaltyProblem(BandDual):
         return newton_preconditioner((below, above), E, at, scale=self.scale, delta=delta, shift=floor)
 
     def extended(self, z: Array, rows: IntArray, small: TrainingPenaltyProblem) -> Array:
-        """Variables from those of `small`; where all take part ``alpha_0 = 2 lam_pen (f_up - f_lo)``."""
+        """Variables from those of `small`; where all take part ``alpha_0 = 2 lam_pen s (f_up - f_lo)``."""
         full = super().extended(z, rows, small)
         if self.is_hard:
             full[2 * self.n + rows] = small._alpha_0(z) / self.scale
         else:
             lo, up = small.values_everywhere(z, self)
-            full[2 * self.n :] = 2 * self.lam_pen * (up - lo) / self.scale
+            full[2 * self.n :] = 2 * self.pens * (up - lo) / self.scale
         return full
 
     def objective(self, sides: Sides) -> float:
         """Primal value."""
-        return self._separate(sides) + self.lam_pen * float(np.square(sides[0].f - sides[1].f).sum())
+        return self._separate(sides) + float((self.pens * np.square(sides[0].f - sides[1].f)).sum())
 
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""
