@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._types import Array
+
 
 def is_number(value: Any) -> bool:
     """A real number that is no bool."""
@@ -41,3 +43,17 @@ def read_level(confidence_level: Any) -> float:
         value = value.item()
     check("confidence_level", confidence_level, is_fraction(value), "a number in (0, 1)")
     return float(value)
+
+
+def read_weights(sample_weight: Any, n_rows: int) -> Array:
+    """Weights of rows: finite numbers >= 0, not all of them 0; one number stands for all rows."""
+    weights: Array = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight has shape {weights.shape}: expected ({n_rows},), one weight per row")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("sample_weight has entries that are NaN, infinite or negative: expected finite numbers >= 0")
+    if not weights.any():
+        raise ValueError("sample_weight is zero in every row: expected a weight above zero in some")
+    return weights

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from sosbands._arguments import read_weights
 from sosbands._threads import ONE_THREAD
 from sosbands._types import AnyArray, Array
 from sosbands.bands.penalties import PenaltyScale, SymmetryPenalty
@@ -180,13 +181,10 @@ def check_weights(sample_weight: Any, n: int) -> Array | None:
     """Weights of n rows, all above 0, as multiples of their mean; None if they are all the same."""
     if sample_weight is None:
         return None
-    weights: Array = np.asarray(sample_weight, dtype=float)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weights.shape}: expected ({n},), one per row of X")
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise ValueError("sample_weight holds entries that are not above 0 or not finite: leave rows of no weight out")
-    mean = weights.mean()
-    return None if (weights == weights[0]).all() else weights / mean
+    weights = read_weights(sample_weight, n)
+    if not weights.all():
+        raise ValueError("sample_weight is zero in some rows: leave rows of no weight out")
+    return None if (weights == weights[0]).all() else weights / weights.mean()
 
 
 def _check_reachable(features: KernelFeatures, r: Array) -> None:

@@ -39,8 +39,8 @@ CHECKS: dict[str, Callable[[Any], object]] = {
 class Baseline(SplitRegressor):
     """Base of the baselines.
 
-    A subclass defines ``_learn_model(rows, y, rng)`` and ``_center_and_band(rows)``. It has the constructor parameters
-    `confidence_level`, `calibration`, `calibration_size`, `random_state` and `verbose`.
+    A subclass defines ``_learn_model(rows, y, rng, weight)`` and ``_center_and_band(rows)``. It has the constructor
+    parameters `confidence_level`, `calibration`, `calibration_size`, `random_state` and `verbose`.
     """
 
     n_jobs: Any = None  # a constructor parameter of those that can use several processes
@@ -51,12 +51,12 @@ class Baseline(SplitRegressor):
                 CHECKS[name](value)
         check_running(self)
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
-        """Learn from these rows."""
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:
+        """Learn from these rows; weights are given to those that take them."""
         raise NotImplementedError
 
-    def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
-        self._learn_model(rows, y, rng)
+    def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:
+        self._learn_model(rows, y, rng, weight)
         points = finite_numbers(rows.for_kernel)
         self.learning_mean_ = None if points is None else points.mean(axis=0)
         self.learning_scale_ = None if points is None else points.std(axis=0)

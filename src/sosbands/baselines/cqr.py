@@ -12,6 +12,7 @@ from sosbands._arguments import check, is_number
 from sosbands._types import Array
 from sosbands.baselines.base import Baseline, import_extra
 from sosbands.conformal import Band
+from sosbands.regressors.base import TakesWeights
 from sosbands.regressors.rows import Rows
 
 
@@ -101,7 +102,7 @@ class QuantileForestCQR(_QuantileBand):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:  # noqa: ARG002
         self._set_levels()
         package = import_extra("quantile_forest", "quantile-forest")
         self.forest_ = package.RandomForestQuantileRegressor(
@@ -141,7 +142,7 @@ class QuantileForestCQR(_QuantileBand):
         return found.reshape(len(rows), 3)
 
 
-class GradientBoostingCQR(_QuantileBand):
+class GradientBoostingCQR(TakesWeights, _QuantileBand):
     """Conformalized quantile regression with scikit-learn's histogram gradient boosting.
 
     Three models learn the lower quantile, the median and the upper quantile by the pinball loss. They are independent
@@ -206,7 +207,7 @@ class GradientBoostingCQR(_QuantileBand):
     def _wants_numbers(self) -> bool:
         return False
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:  # noqa: ARG002
         self._set_levels()
         seed = int(rng.randint(2**31 - 1))
         self.models_ = [
@@ -218,7 +219,7 @@ class GradientBoostingCQR(_QuantileBand):
                 max_leaf_nodes=self.max_leaf_nodes,
                 min_samples_leaf=self.min_samples_leaf,
                 random_state=seed,
-            ).fit(rows.for_model, y)
+            ).fit(rows.for_model, y, sample_weight=weight)
             for level in self.levels_
         ]
         self.n_iter_ = max(model.n_iter_ for model in self.models_)

@@ -15,11 +15,12 @@ from sosbands._types import Array
 from sosbands.baselines.base import Baseline
 from sosbands.baselines.tables import finite_numbers
 from sosbands.conformal import Band
-from sosbands.point_models import one_per_row, point_model
+from sosbands.point_models import fit_model, one_per_row, point_model
+from sosbands.regressors.base import TakesWeights
 from sosbands.regressors.rows import Rows
 
 
-class SplitCP(Baseline):
+class SplitCP(TakesWeights, Baseline):
     """Split conformal prediction: ``m(x) -+ q`` around any regressor.
 
     With ``calibration="asymmetric"`` it is signed-error conformal prediction, ``[m(x) - q_lo, m(x) + q_up]`` with one
@@ -76,8 +77,9 @@ class SplitCP(Baseline):
     def _wants_numbers(self) -> bool:
         return self.estimator is None
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:  # noqa: ARG002
-        self.estimator_ = point_model(self.estimator, len(y), self.random_state).fit(rows.for_model, y)
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:  # noqa: ARG002
+        model = point_model(self.estimator, len(y), self.random_state)
+        self.estimator_ = fit_model(model, rows.for_model, y, weight)
         self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
 
     def _center(self, rows: Rows) -> Array:
@@ -161,10 +163,10 @@ class LocallyWeightedCP(SplitCP):
         fine = scale is None or (not isinstance(scale, type) and hasattr(scale, "fit") and hasattr(scale, "predict"))
         check("scale_estimator", scale, fine, "None or a regressor with fit and predict")
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
-        sizes = np.abs(self._fit_point_model(rows.for_model, y, rng).residual)
-        self.smallest_scale_ = self.min_scale * float(sizes.mean()) or 1.0
-        self.scale_estimator_ = self._scale_model(rows, rng).fit(rows.for_model, sizes)
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:  # noqa: ARG002
+        sizes = np.abs(self._fit_point_model(rows.for_model, y, rng, weight=weight).residual)
+        self.smallest_scale_ = self.min_scale * float(np.average(sizes, weights=weight)) or 1.0
+        self.scale_estimator_ = fit_model(self._scale_model(rows, rng), rows.for_model, sizes, weight)
         self._say(f"scale {type(self.scale_estimator_).__name__} fitted to {self.residual_rule_} residuals")
 
     def _scale_model(self, rows: Rows, rng: np.random.RandomState) -> Any:

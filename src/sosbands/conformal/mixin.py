@@ -7,10 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from sosbands._arguments import check
 from sosbands._types import Array
 from sosbands.conformal.arguments import read_kind, read_level, read_levels, read_share, read_target
 from sosbands.conformal.band import Band, interval
 from sosbands.conformal.calibration import Calibration
+from sosbands.conformal.frames import NUMPY, OUTPUTS, as_frame
 from sosbands.exceptions import CrossedIntervalsWarning, NotCalibratedError, TooFewCalibrationPointsWarning
 
 
@@ -67,6 +69,20 @@ class IntervalMixin:
         self.calibration_ = Calibration.of(band, read_target(y, len(band)), groups, likelihood_ratio)
         return self
 
+    def set_output(self, *, intervals: str | None = None) -> Self:
+        """Choose what `predict_interval` returns.
+
+        Parameters
+        ----------
+        intervals : {"default", "pandas", "polars"}, optional
+            A NumPy array, or a data frame with the columns "lower" and "upper", of several levels "lower_80",
+            "upper_80", "lower_90" and so on; that of pandas has the index of X. None leaves the choice as it is.
+        """
+        if intervals is not None:
+            check("intervals", intervals, intervals in OUTPUTS, f"one of {list(OUTPUTS)}")
+            self._sklearn_output_config = {"intervals": intervals}  # which scikit-learn's `clone` copies
+        return self
+
     def predict_interval(
         self,
         X: Any,
@@ -75,7 +91,7 @@ class IntervalMixin:
         lower_share: Any = 0.5,
         groups: Any = None,
         likelihood_ratio: Any = None,
-    ) -> Array:
+    ) -> Any:
         """Calibrated prediction intervals.
 
         Parameters
@@ -92,7 +108,7 @@ class IntervalMixin:
 
         Returns
         -------
-        intervals : array of shape (n, 2), or (n, 2, k) for a list of levels
+        intervals : array of shape (n, 2), or (n, 2, k) for a list of levels; or a data frame (see `set_output`)
 
         Warns
         -----
@@ -116,7 +132,9 @@ class IntervalMixin:
                 stacklevel=2,
             )
         self._check_band(band)
-        return np.stack([ends for ends, _ in made], axis=2) if many else made[0][0]
+        ends = np.stack([ends for ends, _ in made], axis=2) if many else made[0][0]
+        kind = getattr(self, "_sklearn_output_config", {}).get("intervals", NUMPY)
+        return ends if kind == NUMPY else as_frame(ends, levels, kind, getattr(X, "index", None))
 
     def _check_band(self, band: Band) -> None:
         """Warn of rows for which a subclass knows its band to be doubtful; none by default."""
@@ -158,20 +176,25 @@ class IntervalMixin:
         lower_share: Any = 0.5,
         groups: Any = None,
         likelihood_ratio: Any = None,
+        sample_weight: Any = None,
     ) -> dict[str, float]:
         """Coverage, width and the other metrics of the intervals at one confidence level, as one row.
 
-        Parameters are those of `predict_interval`, with the observations `y` of shape (n,).
+        Parameters are those of `predict_interval`, with the observations `y` of shape (n,), and `sample_weight`, by
+        which rows count in coverage, mean width and interval score.
         """
         from sosbands.metrics import evaluate_intervals  # here, because calibration itself needs no metric
 
         self._calibrated("evaluate")
         level = read_level(self.confidence_level if confidence_level is None else confidence_level)
-        ends = self.predict_interval(
-            X, level, lower_share=lower_share, groups=groups, likelihood_ratio=likelihood_ratio
+        ends = np.asarray(
+            self.predict_interval(X, level, lower_share=lower_share, groups=groups, likelihood_ratio=likelihood_ratio)
         )
         observed = read_target(y, len(ends))
-        return evaluate_intervals(observed, ends[:, 0], ends[:, 1], confidence_level=level, **self._metric_points(X))
+        points = self._metric_points(X)
+        return evaluate_intervals(
+            observed, ends[:, 0], ends[:, 1], confidence_level=level, sample_weight=sample_weight, **points
+        )
 
     def _metric_points(self, X: Any) -> dict[str, Any]:
         """Points in which the metrics look for neighbours, `X` and possibly `X_learn`; none if not all are numbers."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sosbands._types import Array
+from sosbands._arguments import read_weights
+from sosbands._types import Array, BoolArray
 
 
 def read_vector(values: ArrayLike, name: str, length: int | None = None) -> Array:
@@ -34,6 +35,15 @@ def read_intervals(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> tuple[Ar
     """Targets and the two ends of their intervals, all of one length."""
     y = read_vector(y, "y")
     return y, *read_bounds(lower, upper, len(y))
+
+
+def mean_over_rows(values: Array | BoolArray, sample_weight: ArrayLike | None) -> float:
+    """Mean, weighted if there are weights: finite numbers >= 0, not all of them 0."""
+    if sample_weight is None:
+        return float(np.mean(values))
+    weights = read_weights(sample_weight, len(values))
+    counted = weights > 0  # a row of no weight may be infinitely wide
+    return float(np.average(values[counted], weights=weights[counted]))
 
 
 def read_matrix(values: ArrayLike, name: str, n_rows: int | None = None) -> Array:

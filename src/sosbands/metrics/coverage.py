@@ -6,13 +6,12 @@ them is missed, so that ``coverage = lower_coverage + upper_coverage - 1``.
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from sosbands.metrics.checks import read_intervals
+from sosbands.metrics.checks import mean_over_rows, read_intervals
 
 
-def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
+def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Marginal coverage: the share of rows with ``lower <= y <= upper``.
 
     Parameters
@@ -21,18 +20,24 @@ def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
         Targets.
     lower, upper : array-like of shape (n,)
         Ends of the intervals, ``lower <= upper``; infinite ends cover everything on their side.
+    sample_weight : array-like of shape (n,), optional
+        How much each row counts.
     """
     y, lower, upper = read_intervals(y, lower, upper)
-    return float(np.mean((lower <= y) & (y <= upper)))
+    return mean_over_rows((lower <= y) & (y <= upper), sample_weight)
 
 
-def lower_coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
+def lower_coverage(
+    y: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
     """Share of rows with ``y >= lower``; `upper` is only checked."""
     y, lower, _ = read_intervals(y, lower, upper)
-    return float(np.mean(y >= lower))
+    return mean_over_rows(y >= lower, sample_weight)
 
 
-def upper_coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
+def upper_coverage(
+    y: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
     """Share of rows with ``y <= upper``; `lower` is only checked."""
     y, _, upper = read_intervals(y, lower, upper)
-    return float(np.mean(y <= upper))
+    return mean_over_rows(y <= upper, sample_weight)

@@ -22,6 +22,7 @@ def evaluate_intervals(
     X: ArrayLike | None = None,
     X_learn: ArrayLike | None = None,
     random_state: RandomState = 0,
+    sample_weight: ArrayLike | None = None,
 ) -> dict[str, float]:
     """Every metric that test rows alone allow.
 
@@ -37,6 +38,8 @@ def evaluate_intervals(
         Rows whose mean and standard deviation standardise `X`; by default those of `X`.
     random_state : int, Generator, RandomState or None
         The sets of the worst-set coverage.
+    sample_weight : array-like of shape (n,), optional
+        How much each row counts in coverage, mean width and interval score; the others count rows.
 
     Returns
     -------
@@ -50,12 +53,12 @@ def evaluate_intervals(
     read_level(confidence_level)
     y, lower, upper = read_intervals(y, lower, upper)
     row = {
-        "coverage": coverage(y, lower, upper),
-        "coverage_lower": lower_coverage(y, lower, upper),
-        "coverage_upper": upper_coverage(y, lower, upper),
-        "mean_width": mean_width(lower, upper),
+        "coverage": coverage(y, lower, upper, sample_weight=sample_weight),
+        "coverage_lower": lower_coverage(y, lower, upper, sample_weight=sample_weight),
+        "coverage_upper": upper_coverage(y, lower, upper, sample_weight=sample_weight),
+        "mean_width": mean_width(lower, upper, sample_weight=sample_weight),
         "median_width": median_width(lower, upper),
-        "interval_score": interval_score(y, lower, upper, confidence_level),
+        "interval_score": interval_score(y, lower, upper, confidence_level, sample_weight=sample_weight),
         "hsic": width_residual_hsic(y, lower, upper),
         "distance_correlation": width_residual_correlation(y, lower, upper),
         "n": float(len(y)),

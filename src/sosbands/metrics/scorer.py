@@ -13,10 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sosbands._arguments import read_level
-from sosbands.metrics.checks import read_intervals
+from sosbands.metrics.checks import mean_over_rows, read_intervals
 
 
-def interval_score(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, confidence_level: float) -> float:
+def interval_score(
+    y: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    confidence_level: float,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Mean interval (Winkler) score, smaller is better.
 
     ``mean_i [ (u - l) + (2/alpha) (l - y)_+ + (2/alpha) (y - u)_+ ]`` with ``alpha = 1 - confidence_level``.
@@ -27,11 +34,13 @@ def interval_score(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, confidence_
         Targets and intervals; an infinite interval makes the score infinite.
     confidence_level : float
         In (0, 1).
+    sample_weight : array-like of shape (n,), optional
+        How much each row counts.
     """
     y, lower, upper = read_intervals(y, lower, upper)
     rate = 2 / (1 - read_level(confidence_level))
     missed = np.maximum(lower - y, 0.0) + np.maximum(y - upper, 0.0)
-    return float(np.mean((upper - lower) + rate * missed))
+    return mean_over_rows((upper - lower) + rate * missed, sample_weight)
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class IntervalScorer:
 
     confidence_level: float | None = None
 
-    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Negative interval score of the estimator's intervals: greater is better."""
         if not hasattr(estimator, "predict_interval") and hasattr(estimator, "steps"):  # a pipeline: its last step
             X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
@@ -51,7 +60,7 @@ class IntervalScorer:
         intervals = np.asarray(estimator.predict_interval(X, level))
         if intervals.ndim != 2 or intervals.shape[1] != 2:
             raise ValueError(f"predict_interval gave shape {intervals.shape}: expected (n, 2), lower and upper ends")
-        return -interval_score(y, intervals[:, 0], intervals[:, 1], level)
+        return -interval_score(y, intervals[:, 0], intervals[:, 1], level, sample_weight=sample_weight)
 
     def _level_of(self, estimator: Any) -> float:
         level = self.confidence_level

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sosbands._types import Array
-from sosbands.metrics.checks import read_bounds, read_intervals
+from sosbands.metrics.checks import mean_over_rows, read_bounds, read_intervals
 from sosbands.stats import distance_correlation, hsic
 
 
-def mean_width(lower: ArrayLike, upper: ArrayLike) -> float:
+def mean_width(lower: ArrayLike, upper: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean of ``upper - lower``; infinite if one interval is."""
-    return float(np.mean(_width(*read_bounds(lower, upper))))
+    return mean_over_rows(_width(*read_bounds(lower, upper)), sample_weight)
 
 
 def median_width(lower: ArrayLike, upper: ArrayLike) -> float:

@@ -22,6 +22,7 @@ from sosbands.point_models.residuals import (
 )
 from sosbands.point_models.smoothing_spline import SmoothingSplineRegressor
 from sosbands.point_models.spread import knows_spread, predict_with_spread
+from sosbands.point_models.weights import fit_model
 
 __all__ = [
     "MAX_GAUSSIAN_PROCESS_ROWS",
@@ -32,6 +33,7 @@ __all__ = [
     "SmoothingSplineRegressor",
     "chosen_rule",
     "default_regressor",
+    "fit_model",
     "knows_spread",
     "learn_residuals",
     "leave_one_out_process",

@@ -12,11 +12,12 @@ from sklearn.model_selection import KFold
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sosbands._arguments import check, is_count, is_number
+from sosbands._arguments import check, is_count, is_number, read_weights
 from sosbands._threads import ONE_THREAD
 from sosbands._types import Array
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.spread import predict_with_spread
+from sosbands.point_models.weights import fit_model
 
 LEAST_SPREAD = 0.05  # of its mean over the learning rows: trees that agree exactly do not know everything
 MANY_ROWS, FEW_ITERATIONS = 300, 6
@@ -71,7 +72,7 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit every member to the folds, weigh them, and fit those with a weight to all rows.
 
         Parameters
@@ -80,6 +81,8 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Learning rows, at least 2.
         y : array-like of shape (n,)
             Targets.
+        sample_weight : array-like of shape (n,), optional
+            How much each row counts, for the members and for their weights.
         """
         check("cv", self.cv, is_count(self.cv) and self.cv >= 2, "an int >= 2")
         fine = is_number(self.equal_rows) and 0 <= self.equal_rows < np.inf
@@ -87,20 +90,23 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check("members", self.members, len(self.members) > 0, "at least one regressor")
         rows, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = np.asarray(y, dtype=float)
+        w = None if sample_weight is None else read_weights(sample_weight, len(rows))
         folds = list(KFold(min(self.cv, len(y)), shuffle=True, random_state=self.random_state).split(rows))
-        fitted = [clone(member).fit(rows, y) for member in self.members]
+        fitted = [fit_model(clone(member), rows, y, w) for member in self.members]
         parallel = Parallel(n_jobs=self.n_jobs)
         tasks = [(_for_fold(model), learn, held) for model in fitted for learn, held in folds]
-        parts = parallel(delayed(_held_out)(model, rows, y, learn, held) for model, learn, held in tasks)
+        parts = parallel(delayed(_held_out)(model, rows, y, w, learn, held) for model, learn, held in tasks)
         seen = [_joined(parts[k * len(folds) :][: len(folds)], [held for _, held in folds]) for k in range(len(fitted))]
-        weights = blend_weights(np.column_stack([each.mean for each in seen]) - y[:, None], self.equal_rows)
+        counts = np.ones(len(y)) if w is None else w / w.mean()
+        errors = np.sqrt(counts[:, None]) * (np.column_stack([each.mean for each in seen]) - y[:, None])
+        weights = blend_weights(errors, self.equal_rows)
         kept = np.flatnonzero(weights > 0)
         self.members_ = [fitted[k] for k in kept]
         self.weights_ = weights[kept] / weights[kept].sum()
         seen = [seen[k] for k in kept]
         self.least_spreads_ = np.array([LEAST_SPREAD * each.spread.mean() or 1.0 for each in seen])
-        errors = [(y - each.mean) / np.maximum(each.spread, least) for each, least in self._with_least(seen)]
-        self.spread_factors_ = np.array([np.sqrt(np.mean(np.square(error))) or 1.0 for error in errors])
+        sizes = [np.square((y - each.mean) / np.maximum(each.spread, least)) for each, least in self._with_least(seen)]
+        self.spread_factors_ = np.array([np.sqrt(np.mean(counts * size)) or 1.0 for size in sizes])
         self.out_of_fold_prediction_, self.out_of_fold_std_ = self._blend(seen)
         return self
 
@@ -179,8 +185,9 @@ def _for_fold(model: Any) -> Any:
     return copy
 
 
-def _held_out(model: Any, rows: Array, y: Array, learn: Any, held: Any) -> Seen:
-    return Seen(*predict_with_spread(model.fit(rows[learn], y[learn]), rows[held]))
+def _held_out(model: Any, rows: Array, y: Array, w: Array | None, learn: Any, held: Any) -> Seen:
+    fitted = fit_model(model, rows[learn], y[learn], None if w is None else w[learn])
+    return Seen(*predict_with_spread(fitted, rows[held]))
 
 
 def _joined(parts: Sequence[Seen], places: Sequence[Any]) -> Seen:

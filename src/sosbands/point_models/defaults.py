@@ -75,7 +75,7 @@ class CallableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, function: Callable[[Any], ArrayLike]) -> None:
         self.function = function
 
-    def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any = None, y: Any = None, **weights: Any) -> Self:  # noqa: ARG002
         """Do nothing but check that `function` can be called."""
         if not callable(self.function):
             raise ValueError(f"function={self.function!r}: expected a callable")

@@ -26,6 +26,7 @@ from sosbands.point_models.defaults import CallableRegressor
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.smoothing_spline import SmoothingSplineRegressor
 from sosbands.point_models.spread import knows_spread, predict_with_spread
+from sosbands.point_models.weights import fit_model, weight_arguments
 
 BLOCK_ROWS = 4096  # rows predicted at a time: a Gaussian process builds a kernel matrix of them
 
@@ -64,6 +65,7 @@ def learn_residuals(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     with_std: bool = False,
+    sample_weight: Array | None = None,
 ) -> LearntResiduals:
     """Fit a point model, and predict its learning rows by the rule.
 
@@ -82,6 +84,8 @@ def learn_residuals(
         Processes for the copies.
     with_std : bool
         Whether to give standard deviations too; without, none is computed.
+    sample_weight : ndarray of shape (n,), optional
+        How much each row counts in every fit.
 
     Raises
     ------
@@ -89,7 +93,7 @@ def learn_residuals(
         If leave-one-out residuals are asked for and the model cannot give them; before anything is fitted.
     """
     rule = chosen_rule(residuals, model)
-    model = model.fit(X, y)
+    model = fit_model(model, X, y, sample_weight)
     folds = row_folds(len(y), cv, random_state)
     with_std = with_std and (rule == "leave-one-out" or knows_spread(model))
     if folds is None or rule == "in-sample":
@@ -101,7 +105,7 @@ def learn_residuals(
         residual = process.leave_one_out_residuals()
         return LearntResiduals(model, rule, y - residual, residual, process.leave_one_out_std() if with_std else None)
     else:
-        prediction, std = _out_of_fold(model, X, y, folds, n_jobs, with_std)
+        prediction, std = _out_of_fold(model, X, y, folds, n_jobs, with_std, sample_weight)
     return LearntResiduals(model, rule, prediction, np.asarray(y - prediction), std)
 
 
@@ -133,10 +137,17 @@ def _in_sample(model: Any, X: Any, with_std: bool) -> tuple[Array, Array | None]
 
 
 def _out_of_fold(
-    model: Any, X: Any, y: Array, folds: KFold, n_jobs: int | None, with_std: bool
+    model: Any,
+    X: Any,
+    y: Array,
+    folds: KFold,
+    n_jobs: int | None,
+    with_std: bool,
+    sample_weight: Array | None,
 ) -> tuple[Array, Array | None]:
     copies = _WithStd(model) if with_std else clone(model)
-    found = cross_val_predict(copies, X, y, cv=folds, n_jobs=n_jobs)
+    weights = weight_arguments(model, sample_weight) or None
+    found = cross_val_predict(copies, X, y, cv=folds, n_jobs=n_jobs, params=weights)
     if with_std:
         return found[:, 0], found[:, 1]
     return one_per_row(found, len(y)), None
@@ -148,8 +159,8 @@ class _WithStd(BaseEstimator):  # type: ignore[misc]
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    def fit(self, X: Any, y: Any) -> Self:
-        self.model_ = clone(self.model).fit(X, y)
+    def fit(self, X: Any, y: Any, **weights: Any) -> Self:
+        self.model_ = clone(self.model).fit(X, y, **weights)
         return self
 
     def predict(self, X: Any) -> Array:

@@ -42,11 +42,14 @@ class NoiseData:
         Residuals.
     rows : ndarray of int
         Positions of these rows in what was given to `fit`.
+    weights : ndarray of shape (n,) or None
+        How much each row counts, above 0.
     """
 
     facts: RowFacts
     r: Array
     rows: IntArray
+    weights: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,17 +103,19 @@ def band_problem(model: Any, data: NoiseData) -> BandProblem:
     }
     options = {name: getattr(model, name) for name in FIXED}
     automatic = model.tuning_ is not None and model.tuning_.base_scale is not None
-    options["normalize"] = _units(model, points, z, 0.0 if automatic else wanted["learning_coverage"])
+    coverage = 0.0 if automatic else wanted["learning_coverage"]
+    options["normalize"] = _units(model, points, z, coverage, data.weights)
+    options["sample_weight"] = data.weights
     return BandProblem(view, points, z, unit, data.rows, wanted, given["conformal_score"], options)
 
 
-def _units(model: Any, points: Array, z: Array, coverage: float) -> bool | PenaltyScale:
+def _units(model: Any, points: Array, z: Array, coverage: float, weights: Array | None = None) -> bool | PenaltyScale:
     """Units of the penalties: of the residuals; those of the paper's initial model if its problem was asked for."""
     if not model.normalize or not z.any():
         return False
     if coverage < 1:
-        return PenaltyScale.of_residuals(z)
-    return penalty_scale(points, z, model.kernel, model.rank, model.tol, model.solver)
+        return PenaltyScale.of_residuals(z, weights)
+    return penalty_scale(points, z, model.kernel, model.rank, model.tol, model.solver, weights)
 
 
 def tune_bands(model: Any, data: NoiseData, rng: np.random.RandomState, clock: float) -> TuningReport | None:
@@ -144,6 +149,7 @@ def tune_bands(model: Any, data: NoiseData, rng: np.random.RandomState, clock: f
         seed=seed,
         n_jobs=model.n_jobs,
         verbose=model.verbose,
+        weights=data.weights,
     )
 
 
@@ -151,6 +157,11 @@ def _tune_paper(
     model: Any, data: NoiseData, given: dict[str, Any], rng: np.random.RandomState, seed: int
 ) -> TuningReport:
     """Lengthscale and symmetry penalty by the rules, everything else as given."""
+    if data.weights is not None:
+        raise ValueError(
+            "sample_weight was given: expected None where the paper's rules choose, which know of no weights; give the "
+            "lengthscale and the symmetry penalty"
+        )
     base = given["base_scale"] if data.r.any() else NO_SCALE
     view = NoiseView.of(base, given["noise_features"], data.facts)
     points, z = view.points(data.facts), data.r / view.unit(data.facts)
@@ -234,12 +245,22 @@ def widened_off_data(bands: BandSolution, problem: BandProblem) -> tuple[SoSFunc
         return bands.lower, bands.upper  # the paper's
     c = problem.wanted["learning_coverage"]
     symmetric = bands.lower is bands.upper or np.array_equal(bands.lower.B, bands.upper.B)
+    weights = problem.options["sample_weight"]
     if symmetric:
-        levels = [float(np.quantile(np.abs(problem.z), c))] * 2
+        levels = [_quantile(np.abs(problem.z), c, weights)] * 2
     else:
-        levels = [float(np.quantile(side, (1 + c) / 2)) for side in (-problem.z, problem.z)]
+        levels = [_quantile(side, (1 + c) / 2, weights) for side in (-problem.z, problem.z)]
     lower, upper = (
         replace(function, beyond=max(0.0, level - function.off_data))
         for function, level in zip((bands.lower, bands.upper), levels, strict=True)
     )
     return lower, upper
+
+
+def _quantile(values: Array, share: float, weights: Array | None) -> float:
+    """The usual quantile; of weighted rows the least value that rows of this share of the weight do not pass."""
+    if weights is None:
+        return float(np.quantile(values, share))
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(reached, share * reached[-1]).clip(max=len(values) - 1)])

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sosbands._arguments import read_weights
 from sosbands._progress import say
 from sosbands._threads import few_threads
 from sosbands._types import AnyArray, Array, IntArray
@@ -36,7 +37,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     """Base of interval regressors that learn from one part of the rows and are calibrated on the other.
 
     A subclass has the constructor parameters `confidence_level`, `calibration`, `calibration_size`, `random_state` and
-    `verbose`, and the methods ``_check_parameters()``, ``_learn(rows, y, rng)`` and ``_center_and_band(rows)``; further
+    `verbose`, and the methods ``_check_parameters()``, ``_learn(rows, y, rng, weight)`` and ``_center_and_band(rows)``;
     it may know a shorter way to the prediction alone (``_center(rows)``), and say that it takes rows that are no
     numbers (``_wants_numbers``), and how (``_numbers``).
     """
@@ -58,8 +59,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         """Raise an error that names a parameter, its value and what was expected."""
         raise NotImplementedError
 
-    def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
-        """Learn from these rows."""
+    def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:
+        """Learn from these rows, which count by their weights."""
         raise NotImplementedError
 
     def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
@@ -79,7 +80,13 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         return dense_points(None, rows.for_kernel)
 
     def _fit_point_model(
-        self, X: Any, y: Array, random_state: int | np.random.RandomState, *, with_std: bool = False
+        self,
+        X: Any,
+        y: Array,
+        random_state: int | np.random.RandomState,
+        *,
+        with_std: bool = False,
+        weight: Array | None = None,
     ) -> LearntResiduals:
         """Point model and residuals of the learning rows, for a subclass with `estimator`, `residuals`, `cv`, `n_jobs`.
 
@@ -94,6 +101,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             random_state=random_state,
             n_jobs=self.n_jobs,
             with_std=with_std,
+            sample_weight=weight,
         )
         self.estimator_, self.residual_rule_ = found.model, found.rule
         self._say(f"point model {model_words(self.estimator_)} fitted to {len(y)} rows")
@@ -113,12 +121,17 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             more, and gets its own quantiles; a warning names groups without calibration rows. What is learnt is common
             to all. `predict_interval` then needs the labels too.
         """
+        return self._fit(X, y, groups)
+
+    def _fit(self, X: Any, y: Any, groups: Any, sample_weight: Any = None) -> Self:
         self._check_parameters()
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # a second fit that fails must not leave a mixture
         self.reads_numbers_ = self._wants_numbers()
         rows = self._read(X, reset=True)
         y = read_target(y, len(rows))
+        weights = None if sample_weight is None else read_weights(sample_weight, len(rows))
+        weights = None if weights is None or (weights == weights[0]).all() else weights
         labels = None if groups is None else read_groups(groups, len(rows))
         if labels is not None and self.calibration_size is None:
             raise ValueError("groups was given: expected None with calibration_size=None, as fit does not calibrate")
@@ -130,11 +143,11 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
                 f"the groups {shown(lost)} of one row each have no calibration row, because theirs is learnt from: "
                 "predict_interval knows no quantile for them",
                 TooFewCalibrationPointsWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         learning, targets = rows.take(self.learning_rows_), y[self.learning_rows_]
         with few_threads(len(targets)):
-            self._learn(learning, targets, rng)
+            self._learn(learning, targets, rng, None if weights is None else weights[self.learning_rows_])
         self.learning_hashes_ = np.sort(self._hashes(learning, targets))
         if len(self.calibration_rows_):
             held = self.calibration_rows_
@@ -227,6 +240,29 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
 
     def _say(self, message: str) -> None:
         say(type(self).__name__, message, self.verbose)
+
+
+class TakesWeights:
+    """For an interval regressor whose ``_learn`` knows what to do with weights: `fit` takes them."""
+
+    def fit(self: Any, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Learn, and calibrate on the rows held back.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, n_features)
+            Rows.
+        y : array of shape (n,)
+            Their targets.
+        sample_weight : array of shape (n,), optional
+            How much each row counts in what is learnt, at least 0. Calibration counts every row once: its promise is
+            about rows such as these, whatever their weights (`likelihood_ratio` of `conformalize` changes that).
+        groups : array of shape (n,), optional
+            Labels of the rows: each group is held back in the same proportion, at least one row of those with two or
+            more, and gets its own quantiles; a warning names groups without calibration rows. What is learnt is common
+            to all. `predict_interval` then needs the labels too.
+        """
+        return self._fit(X, y, groups, sample_weight)
 
 
 def _joined(bands: Sequence[Band]) -> Band:

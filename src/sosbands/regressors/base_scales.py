@@ -16,7 +16,9 @@ TREE_ROWS = 2000  # each tree sees at most so many: more rows make the forest sl
 LARGEST_SHARE = 0.98  # quantile at which sizes are cut: single ones say little about a scale
 
 
-def fit_size_forest(points: Array, prediction: Array, r: Array, seed: int) -> tuple[RandomForestRegressor, Array]:
+def fit_size_forest(
+    points: Array, prediction: Array, r: Array, seed: int, sample_weight: Array | None = None
+) -> tuple[RandomForestRegressor, Array]:
     """A forest of the sizes of residuals, given inputs and prediction, and its out-of-bag sizes at these rows."""
     sizes = np.abs(r)
     forest = RandomForestRegressor(
@@ -27,7 +29,8 @@ def fit_size_forest(points: Array, prediction: Array, r: Array, seed: int) -> tu
         oob_score=True,
         random_state=seed,
     )
-    forest.fit(np.column_stack([points, prediction]), np.minimum(sizes, np.quantile(sizes, LARGEST_SHARE)))
+    cut = np.minimum(sizes, np.quantile(sizes, LARGEST_SHARE))
+    forest.fit(np.column_stack([points, prediction]), cut, sample_weight)
     return forest, np.asarray(forest.oob_prediction_, dtype=float)
 
 

@@ -16,7 +16,7 @@ from sosbands.conformal import SCORES, Band, Score
 from sosbands.exceptions import LITTLE_SUPPORT, NO_SUPPORT, OffDataWarning
 from sosbands.point_models import LearntResiduals, one_per_row, predict_with_spread
 from sosbands.regressors.band_problem import BandProblem, NoiseData, band_problem, tune_bands, widened_off_data
-from sosbands.regressors.base import LEARNT, SplitRegressor
+from sosbands.regressors.base import LEARNT, SplitRegressor, TakesWeights
 from sosbands.regressors.base_scales import fit_size_forest, forest_sizes, model_lengthscales
 from sosbands.regressors.parameters import check_band_kernel, check_parameters, lengthscale_in_use, scales_wanted
 from sosbands.regressors.rows import Rows, dense_points, make_preprocessor, without_outliers
@@ -27,7 +27,7 @@ from sosbands.tuning.views import FOREST, MODEL, RowFacts
 MAX_ITERATIONS = 2000  # of the last solve, which ends by then, certified or with a warning
 
 
-class SoSBandRegressor(SplitRegressor):
+class SoSBandRegressor(TakesWeights, SplitRegressor):
     """Prediction intervals from kernel sum-of-squares bands, with split-conformal calibration.
 
     Two non-negative functions are learnt around a point model, one below and one above, by a convex problem whose
@@ -250,7 +250,7 @@ class SoSBandRegressor(SplitRegressor):
     def _numbers(self, rows: Rows) -> Array:
         return dense_points(self.preprocessor_, rows.for_kernel)
 
-    def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+    def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:
         """Preprocessor, point model, residuals and bands of the learning rows."""
         clock = perf_counter()
         self.preprocessor_ = make_preprocessor(self.preprocessor, rows.for_kernel)
@@ -258,16 +258,21 @@ class SoSBandRegressor(SplitRegressor):
         points = dense_points(self.preprocessor_, rows.for_kernel)
         check_band_kernel(self, points.shape[1])
         with_std = MODEL in scales_wanted(self)
-        learnt = self._fit_point_model(points if self.model_sees_points_ else rows.for_model, y, rng, with_std=with_std)
+        X = points if self.model_sees_points_ else rows.for_model
+        learnt = self._fit_point_model(X, y, rng, with_std=with_std, weight=weight)
         self.residual_rms_ = float(np.sqrt(np.mean(np.square(learnt.residual))))
         self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
         keep = without_outliers(learnt.residual, self.outlier_fraction)
-        facts = self._learning_facts(points, learnt, rng).take(keep)
-        data = NoiseData(facts, learnt.residual[keep], self.learning_rows_[keep])
+        keep = keep if weight is None else keep & (weight > 0)
+        facts = self._learning_facts(points, learnt, rng, weight).take(keep)
+        kept = None if weight is None else weight[keep]
+        data = NoiseData(facts, learnt.residual[keep], self.learning_rows_[keep], kept)
         self.tuning_ = tune_bands(self, data, rng, clock)
         self._learn_bands(band_problem(self, data))
 
-    def _learning_facts(self, points: Array, learnt: LearntResiduals, rng: np.random.RandomState) -> RowFacts:
+    def _learning_facts(
+        self, points: Array, learnt: LearntResiduals, rng: np.random.RandomState, weight: Array | None
+    ) -> RowFacts:
         """What is known of the learning rows, as far as something may look at it."""
         wanted, scales = scales_wanted(self), {}
         self.size_forest_ = None
@@ -275,7 +280,8 @@ class SoSBandRegressor(SplitRegressor):
             scales[MODEL] = learnt.std
         if FOREST in wanted and learnt.residual.any():
             seed = int(rng.randint(2**31))
-            self.size_forest_, scales[FOREST] = fit_size_forest(points, learnt.prediction, learnt.residual, seed)
+            known = (points, learnt.prediction, learnt.residual)
+            self.size_forest_, scales[FOREST] = fit_size_forest(*known, seed, weight)
         usable = {name: scale for name, scale in scales.items() if np.isfinite(scale).all() and scale.mean() > 0}
         ells = model_lengthscales(self.estimator_, self.preprocessor_, sees_points=self.model_sees_points_)
         return RowFacts(points, learnt.prediction, usable, ells)

@@ -163,6 +163,7 @@ class AutomaticSearch:
     deadline: float = np.inf
     n_jobs: int | None = None
     seed: int = 0
+    weights: Array | None = None
     parts: dict[tuple[Candidate, int], Part] = field(default_factory=dict)
     timed_out: bool = False
     symmetry: TestResult | None = None
@@ -330,7 +331,7 @@ class AutomaticSearch:
                 return
             wave = tasks[start : start + jobs]
             learnt = self.parallel(
-                delayed(fold_parts)(points, self.r / unit, self.folds[fold], missing, self.options)
+                delayed(fold_parts)(points, self.r / unit, self.folds[fold], missing, self.options, self.weights)
                 for view, fold, missing in wave
                 for points, unit in [self.view(view)]
             )
@@ -347,6 +348,7 @@ class AutomaticSearch:
         parts = [self.parts[candidate, fold] for fold in folds]
         rows = np.concatenate([self.folds[fold] for fold in folds])
         unit = self.view(candidate.view)[1][rows]
+        weight = None if self.weights is None else self.weights[rows]
         lower, upper = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
         means = np.mean([part[2:4] for part in parts], axis=0).tolist()
         missed = sum(not part.gap <= COARSE["tol"] for part in parts)
@@ -354,7 +356,7 @@ class AutomaticSearch:
         return [
             Choice(candidate, name, -np.inf if failed else minus_log_interval_score(held, self.levels), missed)
             for name in self.choices.conformal_scores
-            for held in [HeldOut(lower, upper, self.r[rows], SCORES[name].fitted(*means), unit)]
+            for held in [HeldOut(lower, upper, self.r[rows], SCORES[name].fitted(*means), unit, weight)]
         ]
 
     def _ranked(self, candidates: Sequence[Candidate], n_folds: int | None = None) -> list[Candidate]:
@@ -402,7 +404,12 @@ def _by_view(candidates: Iterable[Candidate]) -> dict[tuple[str, str], list[Cand
 
 @ONE_THREAD
 def fold_parts(
-    points: Array, z: Array, held: IntArray, candidates: Sequence[Candidate], options: dict[str, Any]
+    points: Array,
+    z: Array,
+    held: IntArray,
+    candidates: Sequence[Candidate],
+    options: dict[str, Any],
+    weights: Array | None = None,
 ) -> list[Part]:
     """Bands of candidates of one view at the rows of one fold, learnt from the others.
 
@@ -410,15 +417,16 @@ def fold_parts(
     gets a gap of infinity.
     """
     others = np.setdiff1d(np.arange(len(z)), held)
-    scale = replace(PenaltyScale.of_residuals(z), n=len(z))
+    scale = replace(PenaltyScale.of_residuals(z, weights), n=len(z))
     wanted = [each.settings() for each in candidates]
-    settings = {"normalize": scale, **options, **COARSE}
+    counts = None if weights is None else weights[others]
+    settings = {"normalize": scale, "sample_weight": counts, **options, **COARSE}
     with QUIET:
         try:
             solutions = list(learn_band_sequence(points[others], z[others], wanted, **settings))
         except (InfeasibleProblemError, ScaleError):
             if len(candidates) > 1:
-                return [part for each in candidates for part in fold_parts(points, z, held, [each], options)]
+                return [part for each in candidates for part in fold_parts(points, z, held, [each], options, weights)]
             nothing = np.zeros(len(held))
             return [Part(nothing, nothing, 0.0, 0.0, np.inf)]
     new = points[held]

@@ -38,6 +38,7 @@ def choose(
     seed: int,
     n_jobs: int | None = None,
     verbose: int = 0,
+    weights: Array | None = None,
 ) -> TuningReport:
     """Choose base scale, noise features, lengthscale, penalties, learning coverage and score by cross-validation.
 
@@ -61,13 +62,16 @@ def choose(
         Of the symmetry test.
     n_jobs, verbose
         Processes over folds; whether to print a line per stage.
+    weights : ndarray of shape (n,), optional
+        How much each row counts for the bands and for their score.
     """
     clock = perf_counter()
     rows = _sample(len(r), random_state)
     folds = held_out_folds(len(rows), cv, random_state)
     some, values = (facts, r) if len(rows) == len(r) else (facts.take(rows), r[rows])
     levels = score_levels(level)
-    search = AutomaticSearch(some, values, folds, options, choices, levels, deadline, n_jobs, seed)
+    counts = None if weights is None else weights[rows]
+    search = AutomaticSearch(some, values, folds, options, choices, levels, deadline, n_jobs, seed, counts)
     say("tuning", f"automatic choice on {len(folds)} folds of {len(rows)} rows", verbose)
     interrupted = False
     if len(rows) < FEW_ROWS or not values.any():

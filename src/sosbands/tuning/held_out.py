@@ -29,6 +29,8 @@ class HeldOut:
         What calibration will make of the bands, fitted to the rows that these were learnt from.
     unit : ndarray of shape (m,) or float
         The base scale in which the functions are told; residuals are in units of the target.
+    weight : ndarray of shape (m,) or None
+        How much each row counts in the interval score.
     """
 
     below: Array
@@ -36,6 +38,7 @@ class HeldOut:
     residuals: Array
     score: Score = SCORES["added"]
     unit: Array | float = 1.0
+    weight: Array | None = None
 
     def __len__(self) -> int:
         return len(self.residuals)
@@ -43,7 +46,9 @@ class HeldOut:
     def take(self, rows: AnyArray) -> HeldOut:
         """Some of the rows, possibly again and again."""
         unit = self.unit[rows] if isinstance(self.unit, np.ndarray) else self.unit
-        return replace(self, below=self.below[rows], above=self.above[rows], residuals=self.residuals[rows], unit=unit)
+        weight = None if self.weight is None else self.weight[rows]
+        some = replace(self, below=self.below[rows], above=self.above[rows], residuals=self.residuals[rows])
+        return replace(some, unit=unit, weight=weight)
 
     @property
     def widths(self) -> Array:
@@ -67,7 +72,7 @@ def interval_score_at(held: HeldOut, level: float) -> float:
     if not np.isfinite(q):
         q = float(S.max())  # a handful of points: the widest finite band stands in
     ends, _ = interval(band, q, q)
-    return interval_score(r, ends[:, 0], ends[:, 1], level)
+    return interval_score(r, ends[:, 0], ends[:, 1], level, sample_weight=held.weight)
 
 
 def minus_log_interval_score(held: HeldOut, levels: Sequence[float] = SCORE_LEVELS) -> float:

@@ -96,8 +96,8 @@ def test_paths_take_weights():
     ("weights", "message"),
     [
         (np.ones(3), r"sample_weight has shape \(3,\): expected \(24,\)"),
-        (np.r_[0.0, np.ones(23)], "sample_weight holds entries that are not above 0"),
-        (np.r_[np.nan, np.ones(23)], "sample_weight holds entries that are not above 0 or not finite"),
+        (np.r_[0.0, np.ones(23)], "sample_weight is zero in some rows"),
+        (np.r_[np.nan, np.ones(23)], "sample_weight has entries that are NaN, infinite or negative"),
     ],
 )
 def test_bad_weights_are_named(weights, message):
