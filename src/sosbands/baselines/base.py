@@ -39,7 +39,7 @@ CHECKS: dict[str, Callable[[Any], object]] = {
 class Baseline(SplitRegressor):
     """Base of the baselines.
 
-    A subclass defines ``_learn_model(rows, y, rng, weight)`` and ``_center_and_band(rows)``. It has the constructor
+    A subclass defines ``_learn_model(rows, y, rng)`` and ``_center_and_band(rows)``. It has the constructor
     parameters `confidence_level`, `calibration`, `calibration_size`, `random_state` and `verbose`.
     """
 
@@ -51,12 +51,12 @@ class Baseline(SplitRegressor):
                 CHECKS[name](value)
         check_running(self)
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:
-        """Learn from these rows; weights are given to those that take them."""
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+        """Learn from these rows; one that `TakesWeights` has a further argument `weight`."""
         raise NotImplementedError
 
     def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:
-        self._learn_model(rows, y, rng, weight)
+        self._learn_model(rows, y, rng, **({} if weight is None else {"weight": weight}))
         points = finite_numbers(rows.for_kernel)
         self.learning_mean_ = None if points is None else points.mean(axis=0)
         self.learning_scale_ = None if points is None else points.std(axis=0)

@@ -102,7 +102,7 @@ class QuantileForestCQR(_QuantileBand):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:  # noqa: ARG002
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
         self._set_levels()
         package = import_extra("quantile_forest", "quantile-forest")
         self.forest_ = package.RandomForestQuantileRegressor(
@@ -207,7 +207,7 @@ class GradientBoostingCQR(TakesWeights, _QuantileBand):
     def _wants_numbers(self) -> bool:
         return False
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:  # noqa: ARG002
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:  # noqa: ARG002
         self._set_levels()
         seed = int(rng.randint(2**31 - 1))
         self.models_ = [

@@ -47,7 +47,7 @@ class NormalBaseline(Baseline):
     def _predict_normal(self, rows: Rows) -> tuple[Array, Array]:
         raise NotImplementedError
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:  # noqa: ARG002
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:  # noqa: ARG002
         self.conformal_score_ = str(self.conformal_score)
         self.band_level_ = float(self.confidence_level)
         self._learn_process(rows, y)

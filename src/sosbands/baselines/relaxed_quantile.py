@@ -113,7 +113,7 @@ class RelaxedQuantileCQR(Baseline):
             check(name, value, fine, "'auto' or a finite number > 0")
         check("max_rank", self.max_rank, is_count(self.max_rank) and self.max_rank >= 1, "an int >= 1")
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:  # noqa: ARG002
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
         level = float(self.confidence_level)
         self.preprocessor_ = StandardScaler().fit(rows.for_kernel)
         points = self.preprocessor_.transform(rows.for_kernel)

@@ -77,7 +77,7 @@ class SplitCP(TakesWeights, Baseline):
     def _wants_numbers(self) -> bool:
         return self.estimator is None
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:  # noqa: ARG002
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:  # noqa: ARG002
         model = point_model(self.estimator, len(y), self.random_state)
         self.estimator_ = fit_model(model, rows.for_model, y, weight)
         self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
@@ -163,7 +163,7 @@ class LocallyWeightedCP(SplitCP):
         fine = scale is None or (not isinstance(scale, type) and hasattr(scale, "fit") and hasattr(scale, "predict"))
         check("scale_estimator", scale, fine, "None or a regressor with fit and predict")
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:  # noqa: ARG002
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:  # noqa: ARG002
         sizes = np.abs(self._fit_point_model(rows.for_model, y, rng, weight=weight).residual)
         self.smallest_scale_ = self.min_scale * float(np.average(sizes, weights=weight)) or 1.0
         self.scale_estimator_ = fit_model(self._scale_model(rows, rng), rows.for_model, sizes, weight)

@@ -152,7 +152,7 @@ class SquaredSoS(Baseline):
     def _numbers(self, rows: Rows) -> Array:
         return dense_points(self.preprocessor_, rows.for_kernel)
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None) -> None:  # noqa: ARG002
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
         self.preprocessor_ = make_preprocessor(self.preprocessor, rows.for_kernel)
         self.model_sees_points_ = self.estimator is None and not self.reads_numbers_
         points = self._numbers(rows)

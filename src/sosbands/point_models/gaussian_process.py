@@ -56,8 +56,7 @@ def log_marginal_likelihood(theta: Array, Z: Array, z: Array, ratio: Array | flo
     K = squareform(variance * (1.0 + t + t**2 / 3.0) * decay)
     S = squareform((5.0 / 3.0) * variance * (1.0 + t) * decay)  # dK_ij/d log ell_k = S_ij (u_ik - u_jk)^2
     K[np.diag_indices(n)] = variance
-    noises = noise * ratio * np.ones(n)
-    C = K + np.diag(noises)
+    C = K + np.diag(noise * ratio * np.ones(n))
     L = cholesky(C, lower=True, overwrite_a=True, check_finite=False)
     a = cho_solve((L, True), z, check_finite=False)
     value = -0.5 * float(z @ a) - float(np.log(np.diag(L)).sum()) - 0.5 * n * np.log(2 * np.pi)
@@ -65,7 +64,7 @@ def log_marginal_likelihood(theta: Array, Z: Array, z: Array, ratio: Array | flo
     half = _half_of_inverse(L)
     gradient = np.empty_like(theta)
     gradient[0] = 0.5 * float(a @ K @ a) - float(np.vdot(half, K)) + 0.5 * variance * float(np.trace(half))
-    gradient[1] = 0.5 * float(noises @ (a**2 - np.diag(half)))
+    gradient[1] = 0.5 * noise * (float(a @ (ratio * a)) - float((ratio * np.diag(half)).sum()))
     half *= S
     aU = a[:, None] * U
     gradient[2:] = (a * (S @ a)) @ U**2 - np.einsum("ik,ik->k", aU, S @ aU)

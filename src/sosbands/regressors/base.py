@@ -37,7 +37,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     """Base of interval regressors that learn from one part of the rows and are calibrated on the other.
 
     A subclass has the constructor parameters `confidence_level`, `calibration`, `calibration_size`, `random_state` and
-    `verbose`, and the methods ``_check_parameters()``, ``_learn(rows, y, rng, weight)`` and ``_center_and_band(rows)``;
+    `verbose`, and the methods ``_check_parameters()``, ``_learn(rows, y, rng)`` and ``_center_and_band(rows)``;
     it may know a shorter way to the prediction alone (``_center(rows)``), and say that it takes rows that are no
     numbers (``_wants_numbers``), and how (``_numbers``).
     """
@@ -59,8 +59,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         """Raise an error that names a parameter, its value and what was expected."""
         raise NotImplementedError
 
-    def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:
-        """Learn from these rows, which count by their weights."""
+    def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+        """Learn from these rows; one that `TakesWeights` has a further argument `weight`."""
         raise NotImplementedError
 
     def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
@@ -147,7 +147,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             )
         learning, targets = rows.take(self.learning_rows_), y[self.learning_rows_]
         with few_threads(len(targets)):
-            self._learn(learning, targets, rng, None if weights is None else weights[self.learning_rows_])
+            self._learn(learning, targets, rng, **({} if weights is None else {"weight": weights[self.learning_rows_]}))
         self.learning_hashes_ = np.sort(self._hashes(learning, targets))
         if len(self.calibration_rows_):
             held = self.calibration_rows_
