@@ -11,12 +11,13 @@ from sosbands._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from sosbands.bands import BandSolution, SoSFunction, learn_band_path, learn_bands
-    from sosbands.point_models import SmoothingSplineRegressor
+    from sosbands.point_models import GaussianProcess, SmoothingSplineRegressor
     from sosbands.regressors import SoSBandRegressor
     from sosbands.regressors.persistence import load
 
 __all__ = [
     "BandSolution",
+    "GaussianProcess",
     "SmoothingSplineRegressor",
     "SoSBandRegressor",
     "SoSFunction",
@@ -27,6 +28,7 @@ __all__ = [
 
 _HOMES = {
     "BandSolution": "bands",
+    "GaussianProcess": "point_models",
     "SmoothingSplineRegressor": "point_models",
     "SoSBandRegressor": "regressors",
     "SoSFunction": "bands",

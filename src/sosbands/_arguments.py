@@ -6,8 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-
-from sosbands._types import Array
+from numpy.typing import NDArray
 
 
 def is_number(value: Any) -> bool:
@@ -45,9 +44,9 @@ def read_level(confidence_level: Any) -> float:
     return float(value)
 
 
-def read_weights(sample_weight: Any, n_rows: int) -> Array:
+def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     """Weights of rows: finite numbers >= 0, not all of them 0; one number stands for all rows."""
-    weights: Array = np.asarray(sample_weight, dtype=np.float64)
+    weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):
