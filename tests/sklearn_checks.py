@@ -8,7 +8,10 @@ PAPER = "the paper's rules, which tune here, know of no weights, and say so"
 
 
 def expected_failures(estimator):
-    if "sample_weight" not in inspect.signature(estimator.fit).parameters:
+    few_leaves = (
+        type(estimator).__name__ == "GradientBoostingCQR"
+    )  # leaves of 20 rows: one leaf for the rows of the check
+    if few_leaves or "sample_weight" not in inspect.signature(estimator.fit).parameters:
         return {}
     by_paper = getattr(estimator, "learning_coverage", None) == 1.0
     return {EQUIVALENCE: COPIES, **({"check_sample_weights_not_overwritten": PAPER} if by_paper else {})}
