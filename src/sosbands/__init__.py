@@ -37,6 +37,7 @@ _HOMES = {
 _ROOMS = (
     "bands",
     "baselines",
+    "cluster",
     "comparison",
     "conformal",
     "datasets",

@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sosbands._arguments import check, is_count, is_number
+from sosbands._parallel import within_task
 from sosbands._types import Array
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.spread import predict_with_spread
@@ -178,7 +179,8 @@ def _for_fold(model: Any) -> Any:
 
 
 def _held_out(model: Any, rows: Array, y: Array, learn: Any, held: Any) -> Seen:
-    return Seen(*predict_with_spread(model.fit(rows[learn], y[learn]), rows[held]))
+    with within_task():
+        return Seen(*predict_with_spread(model.fit(rows[learn], y[learn]), rows[held]))
 
 
 def _joined(parts: Sequence[Seen], places: Sequence[Any]) -> Seen:
