@@ -63,7 +63,7 @@ LAZY = {
 ALONE = set(FOUNDATION)  # these import nothing of the package, not even the foundation
 
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "misc"}
-HEAVY = ("torch", "cvxpy", "matplotlib", "pandas", "plotly", "polars", "typer", "dask", "distributed", "pyarrow", "skops")
+HEAVY = ("torch", "cvxpy", "matplotlib", "pandas", "plotly", "polars", "typer", "dask", "distributed", "skops")
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
