@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Generator, Hashable, Mapping
+from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
@@ -31,12 +32,12 @@ def within_task() -> AbstractContextManager[Any]:
 
 def run_on_cluster(
     client: Any, function: Callable[..., Any], shared: Any, calls: Mapping[Any, tuple[Any, ...]]
-) -> Generator[tuple[Any, Any], None, None]:
-    """Run ``function(shared, *call)`` for each call on the workers; key and future of each as they finish.
+) -> Generator[tuple[Any, Any, Exception | None], None, None]:
+    """Run ``function(shared, *call)`` for each call on the workers; key, result and error of each as they finish.
 
     What is parallel inside of a call runs in it. `shared` is sent once to each worker. A call whose worker dies is run
     again by another one; if that was the last that held `shared`, it is sent again. A call that keeps killing workers
-    is a future with the error ``KilledWorker``.
+    has the error ``KilledWorker``.
     """
     as_completed: Any = import_module("distributed").as_completed
     left: dict[Hashable, tuple[Any, ...]] = dict(calls)
@@ -52,10 +53,16 @@ def run_on_cluster(
         }
         try:
             for future in as_completed(futures):
-                if not future.cancelled():  # as it is when its data are lost
-                    rounds = 0
-                    del left[futures[future]]
-                    yield futures[future], future
+                result, error = None, None
+                try:
+                    result = future.result()
+                except CancelledError:  # `shared` is lost, and the result too if it was there
+                    continue
+                except Exception as raised:
+                    error = raised
+                rounds = 0
+                del left[futures[future]]
+                yield futures[future], result, error
         finally:
             client.cancel(list(futures))
 

@@ -110,13 +110,17 @@ def predict_parquet(
     client = _client(client)
     folder = _new_folder(Path(target), Path(source))
     partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    done: dict[str, _Done] = {}
     try:
         files = {str(partial / name): fragment for name, fragment in work.fragments.items()}
         for file in files:
             Path(file).parent.mkdir(parents=True, exist_ok=True)
         calls = {file: (fragment, file) for file, fragment in files.items()}
         with closing(run_on_cluster(client, _predict_file, work.without_fragments(), calls)) as finished:
-            done = {file: future.result() for file, future in finished}
+            for file, result, error in finished:
+                if error is not None:
+                    raise error
+                done[file] = result
         _check_written(partial, files)
         os.rename(partial, folder)
     finally:

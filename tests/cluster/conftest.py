@@ -25,7 +25,7 @@ def local_cluster():
 @pytest.fixture
 def client(local_cluster):
     """The cluster with both workers up, also after a test that ended some."""
-    local_cluster.wait_for_workers(2, timeout=30)
+    local_cluster.wait_for_workers(2, timeout=120)
     return local_cluster
 
 

@@ -174,13 +174,13 @@ def _on_cluster(client: Any, function: TaskFunction, jobs: dict[str, Job]) -> Ge
 
     start = time.perf_counter()
     with closing(run_on_cluster(client, run_one, function, jobs)) as finished:
-        for key, future in finished:
-            try:
-                record: Record = future.result()
-            except KilledWorker as error:
+        for key, record, error in finished:
+            if isinstance(error, KilledWorker):
                 words = "every worker of the cluster that was given this task died of it"  # without their addresses
                 reason = failure(error.with_traceback(None)) | {"error": words}
                 record = _record(jobs[key], {}, time.perf_counter() - start, [], reason)
+            elif error is not None:
+                raise error
             yield record
 
 
