@@ -8,9 +8,7 @@ PAPER = "the paper's rules, which tune here, know of no weights, and say so"
 
 
 def expected_failures(estimator):
-    few_leaves = (
-        type(estimator).__name__ == "GradientBoostingCQR"
-    )  # leaves of 20 rows: one for all in the check
+    few_leaves = type(estimator).__name__ == "GradientBoostingCQR"  # leaves of 20 rows: one for all in the check
     if few_leaves or "sample_weight" not in inspect.signature(estimator.fit).parameters:
         return {}
     by_paper = getattr(estimator, "learning_coverage", None) == 1.0

@@ -16,7 +16,17 @@ STUDIES = Path(__file__).parents[1] / "studies"
 API = Path(__file__).parents[1] / "docs" / "api.md"
 
 # The rooms of the house, from the ground up: each may import those before it, itself, and the foundation.
-FOUNDATION = ("_arguments", "_files", "_progress", "_types", "_version", "_words", "_threads", "exceptions")
+FOUNDATION = (
+    "_arguments",
+    "_files",
+    "_parallel",
+    "_progress",
+    "_threads",
+    "_types",
+    "_version",
+    "_words",
+    "exceptions",
+)
 ROOMS = (
     "kernels",
     "problems",
@@ -31,6 +41,7 @@ ROOMS = (
     "baselines",
     "datasets",
     "comparison",
+    "cluster",
     "plotting",
     "report",
     "cli",
@@ -46,6 +57,7 @@ STRANGERS = {
     "tuning": {"problems", "solvers", "point_models"},
     "datasets": set(ROOMS),
     "comparison": set(ROOMS) - {"conformal", "metrics"},
+    "cluster": set(ROOMS) - {"conformal"},
     "plotting": set(ROOMS) - {"metrics"},
 }
 ALLOWED = {room: set(ROOMS[:k]) - STRANGERS.get(room, set()) for k, room in enumerate(ROOMS)}
@@ -53,7 +65,7 @@ ALLOWED |= {room: set() for room in FOUNDATION}
 ALLOWED["report"] |= {"__init__"}
 ALLOWED["cli"] |= {"__init__"}
 ALLOWED["__main__"] = {"cli"}
-ALLOWED["__init__"] = set(ROOMS) - {"plotting", "report", "cli"}
+ALLOWED["__init__"] = set(ROOMS) - {"cluster", "plotting", "report", "cli"}
 # What one module may import besides, inside a function only: such imports can make no cycle at import time.
 LAZY = {
     "conformal/mixin.py": {"metrics"},  # evaluate; calibration itself needs no metric
@@ -61,7 +73,7 @@ LAZY = {
 ALONE = set(FOUNDATION)  # these import nothing of the package, not even the foundation
 
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "misc"}
-HEAVY = ("torch", "cvxpy", "matplotlib", "pandas", "plotly", "polars", "typer", "dask", "skops")
+HEAVY = ("torch", "cvxpy", "matplotlib", "pandas", "plotly", "polars", "typer", "dask", "distributed", "skops")
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 

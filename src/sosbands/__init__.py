@@ -39,6 +39,7 @@ _HOMES = {
 _ROOMS = (
     "bands",
     "baselines",
+    "cluster",
     "comparison",
     "conformal",
     "datasets",

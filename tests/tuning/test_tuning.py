@@ -605,21 +605,6 @@ def test_equal_lengthscales_of_both_sides_have_a_symmetric_limit():
     assert np.inf not in candidates.candidate_penalties("auto", {"lower": 1.0, "upper": 1.0 + 1e-12})
 
 
-def test_dask_cluster():
-    """A cluster of two processes gives the numbers of one process."""
-    distributed = pytest.importorskip("distributed", reason="the extra sosbands[distributed] is not installed")
-    X, r = sample(40)
-    options = {"rules": Rules(independence=None, restarts=0), "cv": 3, "random_state": 0}
-    here = tune(X, r, **options)
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-    )
-    with cluster, distributed.Client(cluster), joblib.parallel_config(backend="dask"):
-        there = tune(X, r, **options)
-    assert rows_of(there) == rows_of(here)
-    assert there.sentence == here.sentence
-
-
 @pytest.mark.parametrize("mode", ["per-side", "per-side-and-feature"])
 @pytest.mark.parametrize("kind", ["training", "operator"])
 @pytest.mark.usefixtures("small_grid")

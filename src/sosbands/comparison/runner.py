@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from sosbands._arguments import check, is_count
+from sosbands._parallel import cluster_client, run_on_cluster
 from sosbands.comparison.axes import Axis, canonical, read_axes, seed_of
 from sosbands.comparison.failures import NO_FAILURE, failure
 from sosbands.comparison.progress import Progress
@@ -59,7 +60,7 @@ def run_tasks(
     settings, parts : mappings, optional
         What else the rows depend on. A store refuses other settings; of `parts` names may be added later.
     n_jobs : int, optional
-        Processes, as in joblib, whose ``parallel_config`` is obeyed.
+        Processes, as in joblib, whose ``parallel_config`` is obeyed; a Dask cluster has as many as it has.
     retry_failed : bool
         Run the tasks that failed before again.
     verbose : int
@@ -76,9 +77,9 @@ def run_tasks(
     Notes
     -----
     An exception is a row with its error. So is the death of a worker process, for the task that dies also when run
-    alone; with ``n_jobs=1`` tasks run in this process and nothing can be done. Results with `store` are those of
-    the call without it, to the last bit. Use processes: threads share the record of warnings and the number of BLAS
-    threads, so that warnings may be counted in another task's row.
+    alone (on a Dask cluster: on every worker that tries); with ``n_jobs=1`` tasks run in this process and nothing can
+    be done. Results with `store` are those of the call without it, to the last bit. Use processes: threads share the
+    record of warnings and the number of BLAS threads, so that warnings may be counted in another task's row.
     """
     jobs = _read_tasks(tasks, seed_axes, random_state)
     name = getattr(function, "__qualname__", type(function).__qualname__)
@@ -126,6 +127,10 @@ def _failed(record: Record) -> bool:
 
 def _run(function: TaskFunction, jobs: dict[str, Job], n_jobs: int | None) -> Generator[Record, None, None]:
     """Records in the order in which tasks finish."""
+    client = cluster_client()
+    if client is not None:
+        yield from _on_cluster(client, function, jobs)
+        return
     left = dict(jobs)
     while left:
         started: dict[str, Job] = {}
@@ -161,6 +166,22 @@ def _parallel(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # joblib's hint that tasks were cancelled, after Ctrl-C
             results.close()
+
+
+def _on_cluster(client: Any, function: TaskFunction, jobs: dict[str, Job]) -> Generator[Record, None, None]:
+    """The same on a Dask cluster; joblib would wait for ever for a task that kills every worker it is given to."""
+    from distributed import KilledWorker
+
+    start = time.perf_counter()
+    with closing(run_on_cluster(client, run_one, function, jobs)) as finished:
+        for key, record, error in finished:
+            if isinstance(error, KilledWorker):
+                words = "every worker of the cluster that was given this task died of it"  # without their addresses
+                reason = failure(error.with_traceback(None)) | {"error": words}
+                record = _record(jobs[key], {}, time.perf_counter() - start, [], reason)
+            elif error is not None:
+                raise error
+            yield record
 
 
 def _run_alone(function: TaskFunction, job: Job) -> Record:

@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sosbands._arguments import check, is_count, is_number, read_weights
+from sosbands._parallel import within_task
 from sosbands._threads import ONE_THREAD
 from sosbands._types import Array
 from sosbands.point_models.gaussian_process import GaussianProcess
@@ -186,8 +187,9 @@ def _for_fold(model: Any) -> Any:
 
 
 def _held_out(model: Any, rows: Array, y: Array, w: Array | None, learn: Any, held: Any) -> Seen:
-    fitted = fit_model(model, rows[learn], y[learn], None if w is None else w[learn])
-    return Seen(*predict_with_spread(fitted, rows[held]))
+    with within_task():
+        fitted = fit_model(model, rows[learn], y[learn], None if w is None else w[learn])
+        return Seen(*predict_with_spread(fitted, rows[held]))
 
 
 def _joined(parts: Sequence[Seen], places: Sequence[Any]) -> Seen:

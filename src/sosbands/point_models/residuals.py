@@ -16,9 +16,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples
 
+from sosbands._parallel import within_task
 from sosbands._types import Array
 from sosbands.exceptions import LeaveOneOutError
 from sosbands.point_models.blend import ModelBlend
@@ -145,26 +146,31 @@ def _out_of_fold(
     with_std: bool,
     sample_weight: Array | None,
 ) -> tuple[Array, Array | None]:
-    copies = _WithStd(model) if with_std else clone(model)
     weights = weight_arguments(model, sample_weight) or None
-    found = cross_val_predict(copies, X, y, cv=folds, n_jobs=n_jobs, params=weights)
+    found = cross_val_predict(_Copy(model, with_std), X, y, cv=folds, n_jobs=n_jobs, params=weights)
     if with_std:
         return found[:, 0], found[:, 1]
     return one_per_row(found, len(y)), None
 
 
-class _WithStd(BaseEstimator):  # type: ignore[misc]
-    """A regressor whose predictions are two columns, so that cross-validation carries both."""
+class _Copy(BaseEstimator):  # type: ignore[misc]
+    """The copy for one fold; with standard deviations its predictions are two columns, so that both are carried."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, with_std: bool) -> None:
         self.model = model
+        self.with_std = with_std
+
+    def __sklearn_tags__(self) -> Any:
+        return get_tags(self.model)
 
     def fit(self, X: Any, y: Any, **weights: Any) -> Self:
-        self.model_ = clone(self.model).fit(X, y, **weights)
+        with within_task():
+            self.model_ = clone(self.model).fit(X, y, **weights)
         return self
 
     def predict(self, X: Any) -> Array:
-        return _both(self.model_, X)
+        with within_task():
+            return _both(self.model_, X) if self.with_std else self.model_.predict(X)
 
 
 def _both(model: Any, X: Any) -> Array:

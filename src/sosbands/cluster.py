@@ -1,0 +1,273 @@
+"""Intervals for partitioned data: folders of Parquet files on a Dask cluster, and what each partition goes through."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+import warnings
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sosbands._arguments import read_level
+from sosbands._files import written
+from sosbands._parallel import run_on_cluster
+from sosbands.conformal import interval
+from sosbands.exceptions import CrossedIntervalsWarning
+
+__all__ = ["interval_frame", "predict_parquet"]
+
+WRITTEN = ("prediction", "lower", "upper", "support")  # as `sosbands predict` writes them
+
+
+def interval_frame(
+    frame: Any, model: Any, confidence_level: float | None = None, *, keep_columns: Sequence[str] = ()
+) -> Any:
+    """Prediction, interval and support of the rows of a data frame, as a data frame with the same index.
+
+    Made for ``map_partitions``: no rows give an empty frame of the same columns and types, columns are found by their
+    names, in whatever order they come, and everything about a row is computed once.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows, with the columns that the model was fitted to, and any others. A model that was fitted to an array takes
+        all columns in their order.
+    model : SoSBandRegressor or another interval regressor of this package
+        Fitted and calibrated, without groups and weights.
+    confidence_level : float, optional
+        In (0, 1); by default that of the model.
+    keep_columns : sequence of str
+        Columns of the frame that stay, before the new ones.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``prediction``, ``lower``, ``upper`` and ``support`` (NaN for models that know none), all float64.
+    """
+    quantiles = np.broadcast_to(model.quantile(_level(model, confidence_level)), 2)
+    kept = _kept(keep_columns)
+    names = _features(model)
+    _check_columns([*kept, *(names or ())], frame.columns, "frame")
+    made = dict.fromkeys(WRITTEN, np.zeros(0))
+    if len(frame):
+        center, band = model._prediction_and_band(frame.to_numpy() if names is None else frame[names])
+        ends, crossed = interval(band, *quantiles)
+        support = np.full(len(frame), np.nan) if band.support is None else band.support
+        made = dict(zip(WRITTEN, (center, *ends.T, support), strict=True))
+        if np.any(crossed):
+            words = f"{np.sum(crossed)} of {len(frame)} intervals are empty; their midpoint is given twice"
+            warnings.warn(words, CrossedIntervalsWarning, stacklevel=2)
+        model._check_band(band)
+    return frame[kept].assign(**made)
+
+
+def predict_parquet(
+    model: Any,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    confidence_level: float | None = None,
+    keep_columns: Sequence[str] = (),
+    client: Any = None,
+) -> int:
+    """Predict a folder of Parquet files on a Dask cluster, file by file.
+
+    The new folder has the same files, with the same rows in the same order and the same index, and what
+    `interval_frame` gives for them. It appears when all files are written, or not at all.
+
+    Parameters
+    ----------
+    model : SoSBandRegressor or another interval regressor of this package
+        As in `interval_frame`. It is sent to each worker once.
+    source : path
+        Folder of Parquet files, possibly in folders ``name=value`` (hive partitions, whose names are columns, too), or
+        one file. All workers must see it, and the place of `target`, under this path. A file is read at once, its
+        other columns excepted.
+    target : path
+        Folder to write, which does not exist yet.
+    confidence_level, keep_columns
+        As in `interval_frame`. Index and hive partitions are kept without being named.
+    client : distributed.Client, optional
+        By default the current one.
+
+    Returns
+    -------
+    n_rows : int
+
+    Warns
+    -----
+    OffDataWarning, CrossedIntervalsWarning, ...
+        What the workers warned of: once a category, with the number of files and the words for the first of them.
+    """
+    work = _Work.of(model, Path(source).resolve(), confidence_level, keep_columns)
+    client = _client(client)
+    folder = _new_folder(Path(target), Path(source))
+    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    done: dict[str, _Done] = {}
+    try:
+        files = {str(partial / name): fragment for name, fragment in work.fragments.items()}
+        for file in files:
+            Path(file).parent.mkdir(parents=True, exist_ok=True)
+        calls = {file: (fragment, file) for file, fragment in files.items()}
+        with closing(run_on_cluster(client, _predict_file, work.without_fragments(), calls)) as finished:
+            for file, result, error in finished:
+                if error is not None:
+                    raise error
+                done[file] = result
+        _check_written(partial, files)
+        os.rename(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    _relay([done[file] for file in files], list(work.fragments))
+    return sum(each.rows for each in done.values())
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What every worker needs, and the files, by their names below the source."""
+
+    model: Any
+    level: float
+    keep: list[str]
+    columns: list[str]
+    schema: Any
+    fragments: dict[str, Any]
+
+    @classmethod
+    def of(cls, model: Any, source: Path, confidence_level: float | None, keep_columns: Sequence[str]) -> _Work:
+        dataset = _need("pyarrow.dataset").dataset(source, format="parquet", partitioning="hive")
+        base = source if source.is_dir() else source.parent
+        fragments = {str(Path(each.path).relative_to(base)): each for each in dataset.get_fragments()}
+        if not fragments:
+            raise ValueError(f"source={str(source)!r}: expected Parquet files, found none")
+        level = _level(model, confidence_level)
+        model.quantile(level)  # a model that cannot give this level says so before anything is written
+        kept, features = _kept(keep_columns), _features(model)
+        names = dataset.schema.names
+        columns = list(
+            dict.fromkeys([*kept, *(features or [name for name in names if name not in _index(dataset.schema)])])
+        )
+        _check_columns(columns, names, f"source={str(source)!r}")
+        parted = set(names) - set(next(iter(fragments.values())).physical_schema.names)
+        keep = [name for name in kept if name not in parted]  # the names of the folders hold the others
+        return cls(model, level, keep, columns, dataset.schema, fragments)
+
+    def without_fragments(self) -> _Work:
+        return _Work(self.model, self.level, self.keep, self.columns, self.schema, {})
+
+
+class _Done(NamedTuple):
+    """One file: its rows, and what was warned of."""
+
+    rows: int
+    warned: list[tuple[type[Warning], str]]
+
+
+def _predict_file(work: _Work, fragment: Any, path: str) -> _Done:
+    """What a worker does."""
+    parquet, pa = _need("pyarrow.parquet"), _need("pyarrow")
+    try:
+        physical = fragment.physical_schema
+        parts = import_module("pyarrow.dataset").get_partition_keys(fragment.partition_expression)
+        _check_columns(work.columns, [*physical.names, *parts], "the file")
+        table = fragment.to_table(schema=work.schema, columns=list(dict.fromkeys([*work.columns, *_index(physical)])))
+        frame = table.replace_schema_metadata(physical.metadata).to_pandas()  # its own index, not that of the first
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            made = interval_frame(frame, work.model, work.level, keep_columns=work.keep)
+        with written(path) as partial:
+            parquet.write_table(pa.Table.from_pandas(made), partial)
+    except Exception as error:
+        error.add_note(f"in the file {fragment.path}")
+        raise
+    return _Done(len(frame), [(each.category, str(each.message)) for each in caught])
+
+
+def _index(schema: Any) -> list[str]:
+    """Columns that hold the index of the data frame that was written."""
+    columns = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in columns if isinstance(name, str)]
+
+
+def _relay(done: Sequence[_Done], names: Sequence[str]) -> None:
+    """Give each kind of warning once."""
+    found: dict[type[Warning], list[str]] = {}
+    for each, name in zip(done, names, strict=True):
+        for category, message in dict(each.warned).items():
+            found.setdefault(category, []).append(f"{name}: {message}")
+    for category, messages in found.items():
+        words = f"in {len(messages)} of {len(done)} files, first {messages[0]}"
+        warnings.warn(words, category, stacklevel=3)
+
+
+def _check_written(partial: Path, files: Sequence[str] | dict[str, Any]) -> None:
+    """Everything is where it should be, and nothing else: a worker that died may have left a part of a file."""
+    lost = [file for file in files if not Path(file).is_file()]
+    if lost:
+        raise FileNotFoundError(
+            f"{len(lost)} of {len(files)} files that workers wrote cannot be seen here: expected `target` in a folder "
+            "that this process and all workers share"
+        )
+    for file in partial.rglob("*"):
+        if file.is_file() and str(file) not in files:
+            file.unlink()
+
+
+def _new_folder(target: Path, source: Path) -> Path:
+    folder = target.resolve()
+    if folder.exists():
+        raise FileExistsError(f"target={str(target)!r} exists: expected the name of a folder that does not")
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(f"target={str(target)!r}: expected a name in a folder that exists")
+    if folder.is_relative_to(source.resolve()):
+        raise ValueError(f"target={str(target)!r} lies in the source: expected a place outside of {str(source)!r}")
+    return folder
+
+
+def _client(client: Any) -> Any:
+    distributed = _need("distributed")
+    try:
+        return distributed.get_client() if client is None else client
+    except ValueError:
+        raise ValueError("client=None: expected a Dask client, for instance dask.distributed.Client(address)") from None
+
+
+def _level(model: Any, confidence_level: float | None) -> float:
+    return read_level(model.confidence_level if confidence_level is None else confidence_level)
+
+
+def _features(model: Any) -> list[str] | None:
+    """Names of the columns that the model needs; None if it was fitted to an array."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def _kept(keep_columns: Sequence[str]) -> list[str]:
+    kept = [keep_columns] if isinstance(keep_columns, str) else list(keep_columns)
+    clash = [name for name in kept if name in WRITTEN]
+    if clash:
+        raise ValueError(f"keep_columns has {clash[0]!r}: expected other names than those written, {list(WRITTEN)}")
+    return kept
+
+
+def _check_columns(wanted: Sequence[str], names: Any, where: str) -> None:
+    lacking = [name for name in wanted if name not in list(names)]
+    if lacking:
+        raise ValueError(f"{where} has no column {lacking[0]!r}: expected {list(wanted)}, found {list(names)}")
+
+
+def _need(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        raise ImportError(
+            f"this needs {package}, which is not installed: pip install 'sosbands[distributed]'"
+        ) from error

@@ -1,0 +1,115 @@
+"""What the tests of a cluster send to it: models and functions that say where they ran, or end their worker."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import joblib
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LinearRegression
+from threadpoolctl import threadpool_info
+
+from sosbands.conformal import Band, IntervalMixin
+
+
+def die(flag):
+    """End this process at once, if it is the first to come here."""
+    try:
+        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def until(condition):
+    """Wait for something that comes soon, or complain."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def process(y, lower, upper):  # noqa: ARG001
+    """A metric: where it was computed."""
+    return os.getpid()
+
+
+def most_threads():
+    """Of the numerical libraries of this process."""
+    return max(each["num_threads"] for each in threadpool_info())
+
+
+def task(axes, seed):  # noqa: ARG001
+    """A task that says where it ran, and what became of joblib inside of it."""
+    inner = joblib.Parallel(n_jobs=2)(joblib.delayed(os.getpid)() for _ in range(4))
+    return {"value": seed % 1000, "process": os.getpid(), "inner": sorted(set(inner)), "threads": most_threads()}
+
+
+class Fatal:
+    """A task that ends its worker, once or whenever it runs."""
+
+    __qualname__ = "Fatal"
+
+    def __init__(self, folder, always=()):
+        self.folder, self.always = folder, always
+        self.data = np.ones(10_000)
+
+    def __call__(self, axes, seed):  # noqa: ARG002
+        number = axes["number"]
+        if number in self.always:
+            os.kill(os.getpid(), signal.SIGKILL)
+        (Path(self.folder) / f"begun-{number}").touch()
+        if number < 2:  # both at the same time, so that no worker is left that holds the data
+            until(lambda: all((Path(self.folder) / f"begun-{k}").exists() for k in (0, 1)))
+            die(Path(self.folder) / f"died-{number}")
+        return {"value": float(self.data.sum()) + number}
+
+
+class NestedLine(RegressorMixin, BaseEstimator):
+    """Least squares that notes the process it is fitted in, and those of the joblib tasks that it makes there."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def fit(self, X, y):
+        inner = joblib.Parallel()(joblib.delayed(os.getpid)() for _ in range(4))
+        with open(Path(self.folder) / str(os.getpid()), "a") as file:
+            file.write(" ".join(str(each) for each in inner) + "\n")
+        self.line_ = LinearRegression().fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.line_.predict(X)
+
+
+class WaitingBand(IntervalMixin, BaseEstimator):
+    """A band whose fit ends when the store holds so many lines."""
+
+    def __init__(self, store, lines, confidence_level=0.9, calibration="symmetric"):
+        self.store, self.lines = store, lines
+        self.confidence_level, self.calibration = confidence_level, calibration
+
+    def fit(self, X, y):  # noqa: ARG002
+        until(lambda: Path(self.store).read_bytes().count(b"\n") >= self.lines)
+        return self
+
+    def _band(self, X):
+        return Band(np.zeros(len(X)), np.zeros(len(X)))
+
+
+class MortalModel:
+    """The model inside, but the first worker that predicts a certain row dies and leaves a part of a file behind."""
+
+    def __init__(self, model, row, target, flag):
+        self.model, self.row, self.target, self.flag = model, row, target, flag
+        self.confidence_level, self.feature_names_in_ = model.confidence_level, model.feature_names_in_
+        self.quantile, self._check_band = model.quantile, model._check_band
+
+    def _prediction_and_band(self, X):
+        if self.row in X.index and not Path(self.flag).exists():
+            (folder,) = self.target.parent.glob(f".{self.target.name}.*")
+            (folder / ".part.parquet").write_bytes(b"PAR1")
+            die(self.flag)
+        return self.model._prediction_and_band(X)
