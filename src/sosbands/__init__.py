@@ -50,6 +50,7 @@ _ROOMS = (
     "report",
     "solvers",
     "stats",
+    "tables",
     "tuning",
 )
 

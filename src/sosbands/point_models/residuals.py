@@ -7,7 +7,7 @@ learning rows has residuals near zero there, and a band learnt from them would b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -64,6 +64,7 @@ def learn_residuals(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     with_std: bool = False,
+    fold_points: Callable[[Any, Any], Array] | None = None,
 ) -> LearntResiduals:
     """Fit a point model, and predict its learning rows by the rule.
 
@@ -82,6 +83,8 @@ def learn_residuals(
         Processes for the copies.
     with_std : bool
         Whether to give standard deviations too; without, none is computed.
+    fold_points : callable, optional
+        What the folds of a blend see in place of X, as in `ModelBlend.fit`.
 
     Raises
     ------
@@ -89,7 +92,8 @@ def learn_residuals(
         If leave-one-out residuals are asked for and the model cannot give them; before anything is fitted.
     """
     rule = chosen_rule(residuals, model)
-    model = model.fit(X, y)
+    in_folds = {"fold_points": fold_points} if fold_points is not None and isinstance(model, ModelBlend) else {}
+    model = model.fit(X, y, **in_folds)
     folds = row_folds(len(y), cv, random_state)
     with_std = with_std and (rule == "leave-one-out" or knows_spread(model))
     if folds is None or rule == "in-sample":
