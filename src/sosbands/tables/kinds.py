@@ -58,6 +58,8 @@ def kind_of_texts(counts: Mapping[str, int]) -> TextKind:
 
 def number(text: str) -> float | None:
     """The number that a text is, None if it is none; underscores between digits are Python's, not those of data."""
+    if text[:1].isalpha() and text[:1] not in "iInN":  # most texts that are none, at little cost; inf and nan are some
+        return None
     try:
         return None if "_" in text else float(text)
     except ValueError:
