@@ -53,6 +53,7 @@ _ROOMS = (
     "report",
     "solvers",
     "stats",
+    "tables",
     "tuning",
 )
 

@@ -91,5 +91,9 @@ LITTLE_SUPPORT = 0.5  # below it rows count as far from the learning data: warne
 NO_SUPPORT = 0.1  # below it they say nothing: what is left of bands with a constant among the squares is the constant
 
 
+class IdentifierWarning(SosbandsWarning):
+    """Most texts of a column occur once, as identifiers do, and say nothing about new rows."""
+
+
 class OffDataWarning(SosbandsWarning):
     """Some rows are far from the learning data (support below `LITTLE_SUPPORT`), where the bands say nothing."""

@@ -358,7 +358,7 @@ def test_squared_sos_takes_categories_with_a_preprocessor():
     points = encoder.fit(table.iloc[model.learning_rows_]).transform(table)
     np.testing.assert_allclose(model.predict(table), model.estimator_.predict(points), rtol=1e-12)
     with pytest.raises(ValueError, match="pass a `preprocessor`"):
-        SquaredSoS().fit(table, y)
+        SquaredSoS(preprocessor="standardize").fit(table, y)
 
 
 def test_boosting_takes_gaps_and_categories():
@@ -371,15 +371,10 @@ def test_boosting_takes_gaps_and_categories():
 
 
 @pytest.mark.parametrize("name", ["cqr-forest", "rqr", "gp", "het-gp", "split", "squared-sos"])
-def test_gaps_and_words_are_rejected_where_the_model_has_no_way_with_them(name):
+def test_gaps_are_rejected_where_the_learning_rows_had_none(name):
     model = fast(name)
     with_gap = X.copy()
     with_gap[7, 1] = np.nan
-    with pytest.raises(ValueError, match="contains NaN"):
-        model.fit(with_gap, Y)
-    table, y = frame(30)
-    with pytest.raises(ValueError, match="could not convert string to float"):
-        model.fit(table, y)
     model.fit(X, Y)
     with pytest.raises(ValueError, match="contains NaN"):
         model.predict_interval(with_gap)

@@ -144,7 +144,7 @@ def test_gaps_and_unknown_texts_are_filled_in_and_mentioned(folder, tmp_path):
     table.to_csv(tmp_path / "gaps.csv", index=False)
     result = sosbands("predict", folder / "mixed.model", tmp_path / "gaps.csv", "-o", tmp_path / "out.csv")
     assert "filled with the median of the learning rows: 2 in 'x', 2 in 'z'" in result.stderr
-    assert "count as none of the known ones: 'west', '(missing)', in 2 rows\n" in result.stderr
+    assert "count as rare or unknown: 'west', '(missing)', in 2 rows\n" in result.stderr
     model = library.load(folder / "mixed.model")
     learning = pd.read_csv(folder / "mixed.csv").iloc[model.learning_rows_]
     table.loc[[0, 1], "x"] = learning.x.median()
@@ -235,9 +235,9 @@ def test_columns_can_be_left_out_and_declared_categories(tmp_path):
     table.to_parquet(tmp_path / "codes.parquet")
     words = ("--drop", "day", "--drop", "ward", "--category", "code")
     done("fit", tmp_path / "codes.parquet", "--target", "y", "-o", tmp_path / "m.model", *words, *FAST)
-    record = library.load(tmp_path / "m.model").columns_
-    assert record["kinds"] == {"x": "number", "z": "number", "flag": "boolean", "code": "category"}
-    assert record["levels"] == {"flag": ["false", "true"], "code": ["1", "2", "3"]}
+    model = library.load(tmp_path / "m.model")
+    assert model.columns_["kinds"] == {"x": "number", "z": "number", "flag": "boolean", "code": "category"}
+    assert model.preprocessor_.levels_ == {"code": ["1", "2", "3"]}
     table.assign(code=table.code.astype(float)).to_csv(tmp_path / "codes.csv", index=False)  # 1.0, 2.0, ...
     result = sosbands("predict", tmp_path / "m.model", tmp_path / "codes.csv", "-o", tmp_path / "out.csv")
     assert result.exit_code == 0

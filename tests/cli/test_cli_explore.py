@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
-from sklearn.compose import ColumnTransformer
 
 from cli_runs import FAST, data_of, done, sosbands
+from sosbands.tables import TableEncoder
 
 
 def test_preprocessing_knows_the_learning_rows_only(tmp_path, monkeypatch):
@@ -17,13 +17,13 @@ def test_preprocessing_knows_the_learning_rows_only(tmp_path, monkeypatch):
     names = np.array(["a", "b"])[numbers % 2]
     table = pd.DataFrame({"row": numbers, "v": np.where(numbers % 3, 1.05**numbers, np.nan), "w": names})
     table.assign(y=np.sin(numbers) + numbers / 40).to_csv(tmp_path / "t.csv", index=False)
-    seen, real = [], ColumnTransformer.fit_transform  # which `fit` calls too
+    seen, real = [], TableEncoder.fit_transform
 
     def fit_transform(self, X, *given, **named):
         seen.append(X)
         return real(self, X, *given, **named)
 
-    monkeypatch.setattr(ColumnTransformer, "fit_transform", fit_transform)
+    monkeypatch.setattr(TableEncoder, "fit_transform", fit_transform)
     page = tmp_path / "page.html"
     done("explore", tmp_path / "t.csv", "--target", "y", "-o", page, *FAST)
     learning = data_of(page.read_text(encoding="utf-8"))["learning"]["number"]

@@ -195,7 +195,11 @@ CALLS = {
     "X no column": (lambda: new().fit(X[:, :0], Y), ValueError, r"0 feature\(s\).*minimum of 1"),
     "X NaN": (lambda: new().fit(NAN_X, Y), ValueError, "X contains NaN"),
     "X inf": (lambda: new().fit(np.where(np.isnan(NAN_X), np.inf, X), Y), ValueError, "X contains infinity"),
-    "X words": (lambda: new().fit(np.full((N, 2), "a"), Y), ValueError, "could not convert string to float"),
+    "X words": (
+        lambda: new(preprocessor="standardize").fit(np.full((N, 2), "a"), Y),
+        ValueError,
+        "could not convert string to float",
+    ),
     "X complex": (lambda: new().fit(X + 1j, Y), ValueError, "Complex data not supported"),
     "X None": (lambda: new().fit(None, Y), ValueError, "Expected 2D array, got scalar"),
     "X 1-D, transformer": (
@@ -452,4 +456,7 @@ def test_old_numbers_survive_a_bad_parameter_but_not_bad_data():
 def test_columns_that_the_kernel_cannot_compare_name_the_preprocessor(column):
     frame = pd.DataFrame({"a": np.arange(20.0), "b": column})
     with pytest.raises(ValueError, match="pass a `preprocessor`"):
-        SoSBandRegressor().fit(frame, np.arange(20.0))
+        SoSBandRegressor(preprocessor="standardize").fit(frame, np.arange(20.0))
+    model = new().fit(frame.assign(b=np.arange(20.0) ** 2), np.arange(20.0))
+    with pytest.raises(ValueError, match="Not finite numbers: 'b', but fit has seen a table of finite numbers only"):
+        model.predict(frame)

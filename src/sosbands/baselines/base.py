@@ -17,6 +17,8 @@ from sosbands.conformal.arguments import read_kind
 from sosbands.regressors.base import SplitRegressor
 from sosbands.regressors.parameters import RESIDUALS, check_calibration_size, check_estimator, check_running
 from sosbands.regressors.rows import Rows
+from sosbands.tables import TableEncoder
+from sosbands.tables.columns import is_number_table
 
 
 def _check_count(name: str, least: int = 1) -> Callable[[Any], None]:
@@ -39,10 +41,14 @@ CHECKS: dict[str, Callable[[Any], object]] = {
 class Baseline(SplitRegressor):
     """Base of the baselines.
 
-    A subclass defines ``_learn_model(rows, y, rng)`` and ``_center_and_band(rows)``. It has the constructor
-    parameters `confidence_level`, `calibration`, `calibration_size`, `random_state` and `verbose`.
+    Of tables that are not finite numbers they learn what `TableEncoder` makes, unless they take them as they are.
+
+    A subclass defines ``_learn_model(rows, y, rng)`` and ``_center_and_band(rows)``. It has the constructor parameters
+    `confidence_level`, `calibration`, `calibration_size`, `random_state` and `verbose`.
     """
 
+    encodes_table_: bool = False
+    table_encoder_: TableEncoder | None
     n_jobs: Any = None  # a constructor parameter of those that can use several processes
 
     def _check_parameters(self) -> None:
@@ -55,11 +61,31 @@ class Baseline(SplitRegressor):
         """Learn from these rows; one that `TakesWeights` has a further argument `weight`."""
         raise NotImplementedError
 
+    def __sklearn_tags__(self) -> Any:
+        """Gaps are filled, unless a model of the user's sees them."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = getattr(self, "estimator", None) is None
+        return tags
+
+    def _must_encode(self, X: Any) -> bool:
+        """Whether a table must be made one of finite numbers, column by column."""
+        return self.reads_numbers_ and not is_number_table(X)
+
     def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:
+        self.table_encoder_ = TableEncoder(scale=False) if self.encodes_table_ else None
+        if self.table_encoder_ is not None:
+            encoded = np.asarray(self.table_encoder_.fit_transform(rows.for_kernel, y))
+            rows = Rows(encoded, encoded)
         self._learn_model(rows, y, rng, **({} if weight is None else {"weight": weight}))
         points = finite_numbers(rows.for_kernel)
         self.learning_mean_ = None if points is None else points.mean(axis=0)
         self.learning_scale_ = None if points is None else points.std(axis=0)
+
+    def _as_learnt(self, rows: Rows) -> Rows:
+        if self.table_encoder_ is None:
+            return rows
+        points = np.asarray(self.table_encoder_.transform(rows.for_kernel))
+        return Rows(points, points)
 
     def _numbers(self, rows: Rows) -> Array:
         return table_of_numbers(rows.for_kernel)
@@ -67,6 +93,9 @@ class Baseline(SplitRegressor):
     def _read(self, X: Any, *, reset: bool) -> Rows:
         """Rows, checked: finite numbers if the model needs them, otherwise any table as it was given."""
         least = 2 if reset else 1
+        if reset:
+            self.encodes_table_ = self._must_encode(X)
+            self.reads_numbers_ = self.reads_numbers_ and not self.encodes_table_
         if self.reads_numbers_:
             numbers = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_min_samples=least)
             return Rows(X if hasattr(X, "columns") else numbers, numbers)
@@ -85,6 +114,8 @@ class Baseline(SplitRegressor):
 
     def _metric_points(self, X: Any) -> dict[str, Any]:
         """Test rows, and two rows with the mean and the standard deviation of the learning rows."""
+        if self.table_encoder_ is not None:
+            X = self.table_encoder_.transform(X)
         points = finite_numbers(X)
         if points is None:
             return {}

@@ -6,6 +6,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sosbands._arguments import check, is_number
@@ -14,6 +15,10 @@ from sosbands.baselines.base import Baseline, import_extra
 from sosbands.conformal import Band
 from sosbands.regressors.base import TakesWeights
 from sosbands.regressors.rows import Rows
+from sosbands.tables.columns import column_names, is_frame, read_column
+from sosbands.tables.kinds import BOOLEAN, CATEGORY, NUMBER
+
+MOST = 255  # categories and the missing one that boosting can tell apart
 
 
 class _QuantileBand(Baseline):
@@ -148,7 +153,7 @@ class GradientBoostingCQR(TakesWeights, _QuantileBand):
     Three models learn the lower quantile, the median and the upper quantile by the pinball loss. They are independent
     of one another, so their predictions may cross: the three are sorted at every row, which brings quantile estimates
     nearer to the true ones wherever they cross (rearrangement). Missing values and data frames with columns of a
-    category type are taken as they are.
+    category type are taken as they are; tables with texts, dates or more than 254 categories are encoded.
 
     Parameters
     ----------
@@ -207,7 +212,16 @@ class GradientBoostingCQR(TakesWeights, _QuantileBand):
     def _wants_numbers(self) -> bool:
         return False
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:  # noqa: ARG002
+    def _must_encode(self, X: Any) -> bool:
+        """Texts, dates and many categories."""
+        table = X if is_frame(X) or issparse(X) else np.asarray(X)
+        if issparse(table) or len(table.shape) != 2 or (not is_frame(table) and table.dtype.kind == "c"):
+            return False
+        columns = (read_column(table, k, name) for k, name in enumerate(column_names(table)))
+        plain = all(c.kind in (NUMBER, BOOLEAN) or (c.kind == CATEGORY and len(c.levels) < MOST) for c in columns)
+        return not plain
+
+    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:
         self._set_levels()
         seed = int(rng.randint(2**31 - 1))
         self.models_ = [

@@ -19,8 +19,8 @@ from sosbands.conformal import Band
 from sosbands.exceptions import LITTLE_SUPPORT, OffDataWarning
 from sosbands.point_models import one_per_row, row_folds
 from sosbands.regressors.base import SplitRegressor
-from sosbands.regressors.parameters import check_kernel, check_penalties, check_preprocessor, check_rank
-from sosbands.regressors.rows import Rows, dense_points, make_preprocessor
+from sosbands.regressors.parameters import check_kernel, check_penalties, check_preprocessor, check_rank, is_word
+from sosbands.regressors.rows import Rows, dense_points, learn_preprocessor
 
 
 class SquaredSoS(Baseline):
@@ -45,8 +45,8 @@ class SquaredSoS(Baseline):
         cross-validation, is largest.
     kernel : str or kernel object
         As in `SoSBandRegressor`; a kernel object has its own lengthscale, and nothing is tuned.
-    preprocessor : "standardize", None or transformer
-        Makes what the kernel sees.
+    preprocessor : "auto", "standardize", None or transformer
+        Makes what the kernel sees, as in `SoSBandRegressor`.
     width_penalty, trace_penalty, frobenius_penalty : float
         b, lam1 and lam2.
     normalize : bool
@@ -97,7 +97,7 @@ class SquaredSoS(Baseline):
         calibration_size: float | int | None = 0.5,
         lengthscale: Any = "auto",
         kernel: Any = "matern52",
-        preprocessor: Any = "standardize",
+        preprocessor: Any = "auto",
         width_penalty: float = 10.0,
         trace_penalty: float = 1.0,
         frobenius_penalty: float = 1.0,
@@ -146,6 +146,14 @@ class SquaredSoS(Baseline):
     def _wants_numbers(self) -> bool:
         return self.preprocessor is None or isinstance(self.preprocessor, str)
 
+    def _encodes_tables(self) -> bool:
+        return is_word(self.preprocessor, "auto")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.allow_nan and self._encodes_tables()
+        return tags
+
     def _read(self, X: Any, *, reset: bool) -> Rows:
         return SplitRegressor._read(self, X, reset=reset)  # whose complaints name the preprocessor
 
@@ -153,9 +161,10 @@ class SquaredSoS(Baseline):
         return dense_points(self.preprocessor_, rows.for_kernel)
 
     def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
-        self.preprocessor_ = make_preprocessor(self.preprocessor, rows.for_kernel)
+        self.preprocessor_, points = learn_preprocessor(
+            self.preprocessor, rows.for_kernel, y, numbers=self.reads_numbers_, estimator=self.estimator
+        )
         self.model_sees_points_ = self.estimator is None and not self.reads_numbers_
-        points = self._numbers(rows)
         check_kernel(self.kernel, self.lengthscale, points.shape[1])
         X = points if self.model_sees_points_ else rows.for_model
         seed = int(rng.randint(2**31 - 1))  # the same folds for the residuals and for the lengthscale

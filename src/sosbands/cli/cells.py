@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +10,9 @@ import numpy as np
 
 from sosbands._types import AnyArray, Array
 from sosbands.cli.extras import need
+from sosbands.tables.kinds import BOOLEAN, DATE, MISSING, NOUNS, NUMBER, PARSERS, kind_of_texts, text_of
 
-NUMBER, CATEGORY, BOOLEAN, DATE = "number", "category", "boolean", "date"
-KINDS = (NUMBER, CATEGORY, BOOLEAN, DATE)
-MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A")
-MOST_CATEGORIES = 50
 MICROSECONDS_PER_DAY = 86_400_000_000
-MOSTLY = 0.5  # of the cells: above this a column is taken to be of a kind, and the other cells to be mistakes
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?")
 
 
 @dataclass(frozen=True)
@@ -37,12 +30,7 @@ class Place:
 
 
 def kind_of(column: Any, place: Place) -> str:
-    """The kind of a column, decided by all of its cells.
-
-    Texts are numbers, booleans (true or false) or ISO 8601 dates if all cells are, missing ones aside. If only most of
-    them are numbers or dates, the others are mistakes, and an error names the first. Other texts are categories, of
-    which there may be 50.
-    """
+    """The kind of a column, decided by all of its cells; an error names the first one that is a mistake."""
     column = _simple(column)
     pa_types = need("pyarrow.types")
     if column.null_count == len(column):
@@ -59,31 +47,13 @@ def kind_of(column: Any, place: Place) -> str:
 
 
 def _kind_of_texts(column: Any, place: Place) -> str:
-    counts = [(entry["values"], entry["counts"]) for entry in column.drop_null().value_counts().to_pylist()]
-    total = sum(count for _, count in counts)
-    for kind, parse, noun in ((NUMBER, number, "a number"), (DATE, _day, "an ISO date such as 2024-12-31")):
-        wrong = {text for text, _ in counts if parse(text) is None}
-        share = 1 - sum(count for text, count in counts if text in wrong) / total
-        if not wrong:
-            return kind
-        if share > MOSTLY:
-            texts = column.to_pylist()
-            first = next(i for i, text in enumerate(texts) if text in wrong)
-            hint = f"as {share:.0%} of the column; correct it, or use --category or --drop"
-            raise place.error(f"{texts[first]!r} is not {noun}, {hint}", first)
-    if {text.lower() for text, _ in counts} <= {"true", "false"}:
-        return BOOLEAN
-    check_categories(len(counts), place)
-    return CATEGORY
-
-
-def check_categories(count: int, place: Place) -> None:
-    """Refuse columns such as names and identifiers."""
-    if count > MOST_CATEGORIES:
-        raise place.error(
-            f"holds {count} different texts, expected numbers, ISO dates (2024-12-31) or at most {MOST_CATEGORIES} "
-            "categories; leave it out with --drop"
-        )
+    counted = column.drop_null().value_counts()
+    counts = dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True))
+    found = kind_of_texts(counts)
+    if found.wrong:
+        position, text = _first(column, sorted(found.wrong))
+        raise place.error(found.mistake(text, "use --category or --drop"), position)
+    return found.kind
 
 
 def numbers(column: Any, place: Place) -> Array:
@@ -94,7 +64,7 @@ def numbers(column: Any, place: Place) -> Array:
         try:
             column = pc.cast(column, pa.float64())
         except pa.ArrowInvalid:
-            column = pa.array(_parsed(column, number, "a number", place), pa.float64())
+            column = pa.array(_parsed(column, NUMBER, place))
     elif _is_number(column.type) or pa_types.is_null(column.type):
         column = pc.cast(column, pa.float64(), safe=False)
     else:
@@ -111,7 +81,7 @@ def days(column: Any, place: Place) -> Array:
     column = _simple(column)
     pa, pc, pa_types = need("pyarrow"), need("pyarrow.compute"), need("pyarrow.types")
     if pa_types.is_string(column.type):
-        return np.array(_parsed(column, _day, "an ISO date such as 2024-12-31", place), dtype=float)
+        return _parsed(column, DATE, place)
     if not (pa_types.is_timestamp(column.type) or pa_types.is_date(column.type) or pa_types.is_null(column.type)):
         raise place.error(f"holds {column.type}, expected dates")
     zone = getattr(column.type, "tz", None)
@@ -122,28 +92,33 @@ def days(column: Any, place: Place) -> Array:
 
 def categories(column: Any) -> AnyArray:
     """Texts; a missing cell is the empty text, whole numbers have no decimals, booleans are in small letters."""
-    column = _simple(column)
-    texts = [_text(value) for value in column.to_pylist()]
-    return np.array(texts, dtype=object)
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    cells, codes = _distinct(_simple(column))
+    return np.array([*map(text_of, cells), ""], dtype=object)[codes]
 
 
 def booleans(column: Any, place: Place) -> AnyArray:
     """The texts "true" and "false", empty where a cell is missing."""
-    texts = np.array([text.lower() for text in categories(column)], dtype=object)
-    wrong = [i for i, text in enumerate(texts) if text not in ("", "true", "false")]
+    cells, codes = _distinct(_simple(column))
+    texts = [*(text_of(cell).lower() for cell in cells), ""]
+    wrong = [code for code, text in enumerate(texts) if text not in ("", "true", "false")]
     if wrong:
-        raise place.error(f"{texts[wrong[0]]!r} is neither true nor false", wrong[0])
-    return texts
+        first = int(np.flatnonzero(np.isin(codes, wrong))[0])
+        raise place.error(f"{texts[codes[first]]!r} is neither true nor false", first)
+    return np.array(texts, dtype=object)[codes]
+
+
+def _distinct(column: Any) -> tuple[list[Any], AnyArray]:
+    """The different cells of a column and the place of each row's among them, -1 for a missing one."""
+    pc = need("pyarrow.compute")
+    encoded = column.dictionary_encode()
+    return encoded.dictionary.to_pylist(), pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+
+
+def _first(column: Any, texts: list[str]) -> tuple[int, str]:
+    """Position and text of the first cell with one of these texts."""
+    pa, pc = need("pyarrow"), need("pyarrow.compute")
+    position = pc.index(pc.is_in(column, value_set=pa.array(texts)), True).as_py()
+    return position, column[position].as_py()
 
 
 def _simple(column: Any) -> Any:
@@ -169,30 +144,12 @@ def _is_number(kind: Any) -> bool:
     return bool(pa_types.is_integer(kind) or pa_types.is_floating(kind) or pa_types.is_decimal(kind))
 
 
-def _parsed(column: Any, parse: Any, noun: str, place: Place) -> list[float | None]:
-    values: list[float | None] = []
-    for position, text in enumerate(column.to_pylist()):
-        value = None if text is None else parse(text)
-        if text is not None and value is None:
-            raise place.error(f"{text!r} is not {noun}", position)
-        values.append(value)
-    return values
-
-
-def number(text: str) -> float | None:
-    """The number that a text is, None if it is none; underscores between digits are Python's, not those of data."""
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None
-
-
-def _day(text: str) -> float | None:
-    if not _DATE.fullmatch(text):
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:  # such as month 13
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return moment.timestamp() / 86_400
+def _parsed(column: Any, kind: str, place: Place) -> Array:
+    """Texts of a column as floats, each different one read once."""
+    texts, codes = _distinct(column)
+    values = [PARSERS[kind](text) for text in texts]
+    wrong = [text for text, value in zip(texts, values, strict=True) if value is None]
+    if wrong:
+        position, text = _first(column, wrong)
+        raise place.error(f"{text!r} is not {NOUNS[kind]}", position)
+    return np.array([*values, np.nan], dtype=float)[codes]

@@ -67,6 +67,7 @@ def compare(  # noqa: PLR0913
     ] = None,
     drop: options.Drop = [],  # noqa: B006
     category: options.Category = [],  # noqa: B006
+    drop_missing_target: options.DropMissingTarget = False,
     store: Annotated[
         Path | None,
         typer.Option("--store", metavar="FILE", help="Keep every finished run; the same command continues."),
@@ -93,7 +94,8 @@ def compare(  # noqa: PLR0913
         check_output(output, apart_from=[data])
     if store is not None:
         check_output(store, apart_from=[data])
-    columns, frame, y = learn_columns(open_table(data), target, drop, category)
+    dropping = says if drop_missing_target else None
+    columns, frame, y = learn_columns(open_table(data), target, drop, category, dropping)
     check_model(model, columns)
     X, y = _some_rows(frame, y, rows, seed)
     dial = {"symmetry_penalty": symmetry_penalty, "lengthscale": lengthscale}

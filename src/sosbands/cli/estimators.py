@@ -5,28 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
-from sosbands.cli.cells import BOOLEAN, CATEGORY, DATE, NUMBER
-from sosbands.cli.columns import RECORD, Columns
+from sosbands.cli.columns import Columns
 from sosbands.cli.output import listed
 from sosbands.point_models import GaussianProcess
+from sosbands.tables import TableEncoder
+from sosbands.tables.kinds import BOOLEAN, CATEGORY
 
 MODELS = ("auto", "gp", "forest", "boosting", "linear", "spline")
 RESIDUALS = {"gp": "leave-one-out", "spline": "in-sample"}  # as the library's rule, which knows no pipelines
-TEXTS = "texts"  # step of the preprocessor
 
 
-def table_preprocessor(columns: Columns, *, scale: bool = True) -> Any:
-    """Numbers and dates: gaps filled with the median, standardised. Categories and booleans: one column per text."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-    fill: Any = SimpleImputer(strategy="median", keep_empty_features=True)
-    steps = Pipeline([("fill", fill), ("scale", StandardScaler())]) if scale else fill
-    texts = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    parts = [("numbers", steps, columns.of_kind(NUMBER, DATE)), (TEXTS, texts, columns.of_kind(CATEGORY, BOOLEAN))]
-    return ColumnTransformer([part for part in parts if part[2]], verbose_feature_names_out=False)
+def table_preprocessor(columns: Columns, *, scale: bool = True, mark_gaps: bool = True) -> TableEncoder:
+    """What makes numbers of data frames with these columns."""
+    return TableEncoder(columns.kinds, scale=scale, mark_gaps=mark_gaps)
 
 
 def point_model(name: str, *, seed: int | None, jobs: int | None) -> Any:
@@ -63,19 +54,11 @@ def band_regressor(columns: Columns, model: str, *, seed: int, jobs: int | None,
     from sklearn.pipeline import Pipeline
 
     check_model(model, columns)
-    table = table_preprocessor(columns)
     regressor = point_model(model, seed=seed, jobs=jobs)
     if regressor is not None:
-        regressor = Pipeline([("table", table_preprocessor(columns)), ("model", regressor)])
+        table = table_preprocessor(columns, mark_gaps=model != "spline")  # which takes one column
+        regressor = Pipeline([("table", table), ("model", regressor)])
         settings["residuals"] = RESIDUALS.get(model, "out-of-fold")
-    return SoSBandRegressor(regressor, preprocessor=table, random_state=seed, n_jobs=jobs, **settings)
-
-
-def record_columns(model: Any, columns: Columns) -> Columns:
-    """Keep the columns in a fitted model, with the texts of its learning rows."""
-    names = columns.of_kind(CATEGORY, BOOLEAN)
-    known = model.preprocessor_.named_transformers_[TEXTS].categories_ if names else []
-    levels = {name: [str(text) for text in texts] for name, texts in zip(names, known, strict=True)}
-    complete = Columns(columns.kinds, columns.target, levels)
-    setattr(model, RECORD, complete.record())
-    return complete
+    return SoSBandRegressor(
+        regressor, preprocessor=table_preprocessor(columns), random_state=seed, n_jobs=jobs, **settings
+    )

@@ -42,6 +42,7 @@ def evaluate(
         typer.Option("--target", metavar="COLUMN", help="Column of the truth; by default the one the model predicts."),
     ] = None,
     confidence_level: options.Level = None,
+    drop_missing_target: options.DropMissingTarget = False,
     trust: options.Trust = [],  # noqa: B006
     json: options.Json = False,
 ) -> None:
@@ -59,7 +60,7 @@ def evaluate(
     if target is None:
         raise ValueError(f"{model} does not say what it predicts: give --target")
     columns.check(file, says)
-    frame, y = columns.read(file, target)
+    frame, y = columns.read(file, target, says if drop_missing_target else None)
     level = fitted.confidence_level if confidence_level is None else confidence_level
     with says.listening():
         row = fitted.evaluate(frame, y, level)

@@ -33,6 +33,7 @@ def explore(  # noqa: PLR0913
     max_seconds: options.MaxSeconds = "60",
     drop: options.Drop = [],  # noqa: B006
     category: options.Category = [],  # noqa: B006
+    drop_missing_target: options.DropMissingTarget = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
 ) -> None:
@@ -49,7 +50,8 @@ def explore(  # noqa: PLR0913
     if output.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"output {output}: expected a name that ends in .html")
     check_output(output, apart_from=[data])
-    columns, frame, y = learn_columns(open_table(data), target, drop, category)
+    dropping = says if drop_missing_target else None
+    columns, frame, y = learn_columns(open_table(data), target, drop, category, dropping)
     settings = {
         "confidence_level": confidence_level,
         "calibration": calibration,

@@ -11,7 +11,7 @@ import typer
 from sosbands import SoSBandRegressor
 from sosbands.cli import options
 from sosbands.cli.columns import Columns, Tally, kinds_in_words, learn_columns
-from sosbands.cli.estimators import band_regressor, record_columns
+from sosbands.cli.estimators import band_regressor
 from sosbands.cli.model_files import trust_options, types_to_trust
 from sosbands.cli.output import Output, wrapped
 from sosbands.cli.progress import stages
@@ -37,6 +37,7 @@ def fit(  # noqa: PLR0913
     max_seconds: options.MaxSeconds = "60",
     drop: options.Drop = [],  # noqa: B006
     category: options.Category = [],  # noqa: B006
+    drop_missing_target: options.DropMissingTarget = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     json: options.Json = False,
@@ -50,7 +51,7 @@ def fit(  # noqa: PLR0913
     says = Output(json)
     check_output(output, apart_from=[data])
     file = open_table(data)
-    columns, frame, y = learn_columns(file, target, drop, category)
+    columns, frame, y = learn_columns(file, target, drop, category, says if drop_missing_target else None)
     settings = {
         "confidence_level": confidence_level,
         "calibration": calibration,
@@ -69,7 +70,7 @@ def fit(  # noqa: PLR0913
     with says.listening(), stages("learning", shown=not json):
         fitted = regressor.fit(frame, y)
     seconds = time.perf_counter() - clock
-    columns = record_columns(fitted, columns)
+    columns = columns.keep_in(fitted)
     missing = Tally(columns)
     missing.count(frame)
     missing.report(says)

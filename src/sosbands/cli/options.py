@@ -134,6 +134,9 @@ Category = Annotated[
         help="Column of categories even if it holds numbers. May be given several times.",
     ),
 ]
+DropMissingTarget = Annotated[
+    bool, typer.Option("--drop-missing-target", help="Leave rows out whose target is missing, and say how many.")
+]
 Level = Annotated[
     float | None,
     typer.Option(

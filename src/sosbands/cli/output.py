@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._words import listed as listed
+
 WIDEST = 100  # characters of a line of prose
 QUIET = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)  # for developers
 
@@ -85,9 +87,3 @@ def wrapped(text: str) -> str:
 def percent(share: float) -> str:
     """Such as "90 %"."""
     return f"{100 * share:.6g} %"
-
-
-def listed(names: list[str], most: int = 8) -> str:
-    """Names in quotes, the first few of many."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sosbands._files import written
-from sosbands.cli.cells import number
 from sosbands.cli.extras import need
 from sosbands.cli.output import listed
+from sosbands.tables.kinds import number
 
 SUFFIXES = (".csv", ".parquet")
 BLOCK_BYTES = 1 << 20  # of a CSV file read at a time (pyarrow reads some twenty ahead); a single row must fit

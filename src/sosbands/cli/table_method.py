@@ -29,8 +29,9 @@ class TableMethod(BaseEstimator):  # type: ignore[misc]
         """Fit both to the learning rows."""
         if self.method.calibration_size is not None:
             raise ValueError(f"method has calibration_size={self.method.calibration_size!r}: expected None")
-        self.preprocessor_ = clone(self.preprocessor).set_output(transform="pandas").fit(X)
-        self.method_ = clone(self.method).fit(self.preprocessor_.transform(X), y)
+        self.preprocessor_ = clone(self.preprocessor).set_output(transform="pandas")
+        learning = self.preprocessor_.fit_transform(X, y)  # in which no row knows its own target
+        self.method_ = clone(self.method).fit(learning, y)
         return self
 
     def conformalize(self, X: Any, y: Any) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -73,7 +73,14 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        fold_points: Callable[[Any, Any], Array] | None = None,
+    ) -> Self:
         """Fit every member to the folds, weigh them, and fit those with a weight to all rows.
 
         Parameters
@@ -84,6 +91,9 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Targets.
         sample_weight : array-like of shape (n,), optional
             How much each row counts, for the members and for their weights.
+        fold_points : callable, optional
+            Of the rows that a fold learns from and those that it holds out; it gives what the fold sees in place of X,
+            for encodings of X that know targets, which must then be those of the former rows alone.
         """
         check("cv", self.cv, is_count(self.cv) and self.cv >= 2, "an int >= 2")
         fine = is_number(self.equal_rows) and 0 <= self.equal_rows < np.inf
@@ -95,8 +105,13 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         folds = list(KFold(min(self.cv, len(y)), shuffle=True, random_state=self.random_state).split(rows))
         fitted = [fit_model(clone(member), rows, y, w) for member in self.members]
         parallel = Parallel(n_jobs=self.n_jobs)
-        tasks = [(_for_fold(model), learn, held) for model in fitted for learn, held in folds]
-        parts = parallel(delayed(_held_out)(model, rows, y, w, learn, held) for model, learn, held in tasks)
+        tables = [rows if fold_points is None else fold_points(learn, held) for learn, held in folds]
+        tasks = [
+            (_for_fold(model), table, learn, held)
+            for model in fitted
+            for table, (learn, held) in zip(tables, folds, strict=True)
+        ]
+        parts = parallel(delayed(_held_out)(model, table, y, w, learn, held) for model, table, learn, held in tasks)
         seen = [_joined(parts[k * len(folds) :][: len(folds)], [held for _, held in folds]) for k in range(len(fitted))]
         counts = np.ones(len(y)) if w is None else w / w.mean()
         errors = np.sqrt(counts[:, None]) * (np.column_stack([each.mean for each in seen]) - y[:, None])

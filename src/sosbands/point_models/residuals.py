@@ -7,7 +7,7 @@ learning rows has residuals near zero there, and a band learnt from them would b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -27,7 +27,7 @@ from sosbands.point_models.defaults import CallableRegressor
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.smoothing_spline import SmoothingSplineRegressor
 from sosbands.point_models.spread import knows_spread, predict_with_spread
-from sosbands.point_models.weights import fit_model, weight_arguments
+from sosbands.point_models.weights import weight_arguments
 
 BLOCK_ROWS = 4096  # rows predicted at a time: a Gaussian process builds a kernel matrix of them
 
@@ -67,6 +67,7 @@ def learn_residuals(
     n_jobs: int | None = None,
     with_std: bool = False,
     sample_weight: Array | None = None,
+    fold_points: Callable[[Any, Any], Array] | None = None,
 ) -> LearntResiduals:
     """Fit a point model, and predict its learning rows by the rule.
 
@@ -87,6 +88,8 @@ def learn_residuals(
         Whether to give standard deviations too; without, none is computed.
     sample_weight : ndarray of shape (n,), optional
         How much each row counts in every fit.
+    fold_points : callable, optional
+        What the folds of a blend see in place of X, as in `ModelBlend.fit`.
 
     Raises
     ------
@@ -94,7 +97,8 @@ def learn_residuals(
         If leave-one-out residuals are asked for and the model cannot give them; before anything is fitted.
     """
     rule = chosen_rule(residuals, model)
-    model = fit_model(model, X, y, sample_weight)
+    in_folds = {"fold_points": fold_points} if fold_points is not None and isinstance(model, ModelBlend) else {}
+    model = model.fit(X, y, **weight_arguments(model, sample_weight), **in_folds)
     folds = row_folds(len(y), cv, random_state)
     with_std = with_std and (rule == "leave-one-out" or knows_spread(model))
     if folds is None or rule == "in-sample":

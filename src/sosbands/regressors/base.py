@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,6 +29,8 @@ from sosbands.regressors.rows import (
     row_hashes,
     split_rows,
 )
+from sosbands.tables.columns import is_number_table
+from sosbands.tables.encoder import table_of
 
 LEARNT = "learning_hashes_"  # the last attribute that learning sets
 
@@ -75,6 +77,14 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         """Whether X must be a table of numbers."""
         return True
 
+    def _as_learnt(self, rows: Rows) -> Rows:
+        """New rows in the form of those that were learnt from."""
+        return rows
+
+    def _encodes_tables(self) -> bool:
+        """Whether a table that is not one of finite numbers is made one, column by column."""
+        return False
+
     def _numbers(self, rows: Rows) -> Array:
         """The rows as a table of numbers."""
         return dense_points(None, rows.for_kernel)
@@ -87,6 +97,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         *,
         with_std: bool = False,
         weight: Array | None = None,
+        fold_points: Callable[[Any, Any], Array] | None = None,
     ) -> LearntResiduals:
         """Point model and residuals of the learning rows, for a subclass with `estimator`, `residuals`, `cv`, `n_jobs`.
 
@@ -102,6 +113,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             n_jobs=self.n_jobs,
             with_std=with_std,
             sample_weight=weight,
+            fold_points=fold_points,
         )
         self.estimator_, self.residual_rule_ = found.model, found.rule
         self._say(f"point model {model_words(self.estimator_)} fitted to {len(y)} rows")
@@ -191,8 +203,9 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     def predict(self, X: Any) -> Array:
         """Prediction of the point model, shape (n,)."""
         check_is_fitted(self, LEARNT)
+        blocks = self._read(X, reset=False).blocks()
         with few_threads():
-            return np.concatenate([self._center(block) for block in self._read(X, reset=False).blocks()])
+            return np.concatenate([self._center(self._as_learnt(block)) for block in blocks])
 
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`sosbands.load` reads without running any code in it."""
@@ -204,10 +217,14 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     def _read(self, X: Any, *, reset: bool) -> Rows:
         """Rows, checked: numbers if they must be; otherwise as they were given."""
         least = 2 if reset else 1
+        if reset and self.reads_numbers_ and self._encodes_tables():
+            self.reads_numbers_ = is_number_table(X)
         if self.reads_numbers_:
-            with naming_preprocessor():
+            with naming_preprocessor(X, encodes=self._encodes_tables()):
                 numbers = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_min_samples=least)
             return Rows(X if hasattr(X, "columns") else numbers, numbers)
+        if self._encodes_tables():
+            X = table_of(X)
         if len(np.shape(X)) != 2:
             raise ValueError(f"X has shape {np.shape(X)}: expected two dimensions, rows and features")
         validate_data(self, X, reset=reset, skip_check_array=True)
@@ -227,7 +244,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     def _in_blocks(self, rows: Rows) -> tuple[Array, Band]:
         """Prediction and band at any number of rows: no kernel matrix or table of leaves of all of them at once."""
         with few_threads():
-            centers, bands = zip(*(self._center_and_band(block) for block in rows.blocks()), strict=True)
+            parts = (self._center_and_band(self._as_learnt(block)) for block in rows.blocks())
+            centers, bands = zip(*parts, strict=True)
         return np.concatenate(centers), _joined(bands)
 
     def _calibrated(self, wanted: str) -> Calibration:

@@ -199,9 +199,9 @@ def check_running(model: Any) -> None:
 
 def check_preprocessor(value: Any) -> None:
     """What makes the points that the kernel sees."""
-    known = value is None or (isinstance(value, str) and value == "standardize")
+    known = value is None or is_word(value, "auto") or is_word(value, "standardize")
     usable = not isinstance(value, (str, type)) and hasattr(value, "fit") and hasattr(value, "transform")
-    check("preprocessor", value, known or usable, "'standardize', None or a transformer with fit and transform")
+    check("preprocessor", value, known or usable, "'auto', 'standardize', None or a transformer with fit and transform")
 
 
 def check_estimator(value: Any) -> None:

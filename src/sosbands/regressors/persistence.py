@@ -37,6 +37,7 @@ TRUSTED = (
     "sosbands.point_models.smoothing_spline.SmoothingSplineRegressor",
     "sosbands.bands.sos.SoSFunction",
     "sosbands.stats.independence.TestResult",
+    "sosbands.tables.encoder.TableEncoder",
     "sosbands.tuning.report.TuningReport",
     "sosbands.tuning.rules.Rules",
     "sosbands.tuning.views.NoiseView",

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from sosbands._types import AnyArray, Array, IntArray
+from sosbands._words import listed
 from sosbands.point_models import row_blocks
+from sosbands.tables import TableEncoder
+from sosbands.tables.columns import is_frame, odd_columns
 
 SEEN_ROWS = 2  # calibration rows that may equal learning rows without a warning, beyond what repeated rows explain
 
@@ -77,29 +82,56 @@ def groups_without(labels: AnyArray, calibration_rows: IntArray) -> list[Any]:
 
 
 @contextmanager
-def naming_preprocessor() -> Iterator[None]:
+def naming_preprocessor(X: Any, *, encodes: bool = False) -> Iterator[None]:
     """Say what to do about text, dates and missing values, which the kernel cannot compare."""
     try:
         yield
     except (TypeError, ValueError) as error:
         if not any(word in str(error) for word in ("could not convert", "NaN", "dtype", "DType")):
             raise
-        hint = (
-            "The kernel needs numbers: pass a `preprocessor` (any transformer) that encodes and fills in such columns."
-        )
+        if encodes:
+            where = listed(odd_columns(X)) if is_frame(X) or np.ndim(X) == 2 else "X"
+            hint = f"Not finite numbers: {where}, but fit has seen a table of finite numbers only."
+        else:
+            hint = (
+                "The kernel needs numbers: with preprocessor='auto' such columns are encoded and filled in; otherwise "
+                "pass a `preprocessor` (any transformer) that does it."
+            )
         raise ValueError(f"{error}\n{hint}") from error
 
 
-def make_preprocessor(preprocessor: Any, X: Any) -> Any:
-    """Fitted transformer of what the kernel sees; None leaves the features as they are."""
+def learn_preprocessor(preprocessor: Any, X: Any, y: Array, *, numbers: bool, estimator: Any) -> tuple[Any, Array]:
+    """Fitted transformer of what the kernel sees, None for the features as they are, and what it sees of these rows.
+
+    These are learning rows: a transformer that looks at targets gives them by `fit_transform` what does not know their
+    own. "auto" is standardised numbers of tables of finite numbers; of other tables what the transformers of a pipeline
+    make, if these are numbers, standardised, and otherwise what `TableEncoder` makes.
+    """
     if preprocessor is None:
-        return None
-    return (StandardScaler() if isinstance(preprocessor, str) else clone(preprocessor)).fit(X)
+        return None, finite_points(X)
+    if isinstance(preprocessor, str):
+        if numbers:
+            scaler = StandardScaler().fit(X)
+            return scaler, dense_points(scaler, X)
+        if isinstance(estimator, Pipeline) and len(estimator) > 1:
+            steps = Pipeline([("table", clone(estimator[:-1])), ("scale", StandardScaler(with_mean=False))])
+            with suppress(TypeError, ValueError):
+                return steps, finite_points(steps.fit_transform(X, y))
+        preprocessor = TableEncoder()
+    made = clone(preprocessor)
+    if hasattr(made, "fit_transform") and "y" in signature(made.fit).parameters:
+        return made, finite_points(made.fit_transform(X, y))
+    made = made.fit(X)
+    return made, dense_points(made, X)
 
 
 def dense_points(preprocessor: Any, X: Any) -> Array:
     """What the kernel sees, as a dense array of numbers."""
-    points = X if preprocessor is None else preprocessor.transform(X)
+    return finite_points(X if preprocessor is None else preprocessor.transform(X))
+
+
+def finite_points(points: Any) -> Array:
+    """What a preprocessor gave as a dense array of numbers, or an error."""
     array = np.asarray(points.toarray() if hasattr(points, "toarray") else points)
     expected = (
         "preprocessor: its output must be a table of finite numbers, so let it encode categories and fill in missing "

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands._types import Array
@@ -18,9 +19,16 @@ from sosbands.point_models import LearntResiduals, one_per_row, predict_with_spr
 from sosbands.regressors.band_problem import BandProblem, NoiseData, band_problem, tune_bands, widened_off_data
 from sosbands.regressors.base import LEARNT, SplitRegressor, TakesWeights
 from sosbands.regressors.base_scales import fit_size_forest, forest_sizes, model_lengthscales
-from sosbands.regressors.parameters import check_band_kernel, check_parameters, lengthscale_in_use, scales_wanted
-from sosbands.regressors.rows import Rows, dense_points, make_preprocessor, without_outliers
+from sosbands.regressors.parameters import (
+    check_band_kernel,
+    check_parameters,
+    is_word,
+    lengthscale_in_use,
+    scales_wanted,
+)
+from sosbands.regressors.rows import Rows, dense_points, learn_preprocessor, without_outliers
 from sosbands.regressors.summary import describe
+from sosbands.tables import TableEncoder
 from sosbands.tuning import Rules
 from sosbands.tuning.views import FOREST, MODEL, RowFacts
 
@@ -39,8 +47,8 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
     estimator : regressor, pipeline, FrozenEstimator or callable, optional
         The point model; it is cloned and fitted on the learning rows, which it gets as they were given (a data frame
         stays one). None is a blend of a Gaussian process (up to 2000 learning rows), extra trees, gradient boosting
-        and ridge regression, weighed by their out-of-fold errors; it sees what a transformer given as `preprocessor`
-        makes.
+        and ridge regression, weighed by their out-of-fold errors; of a table that is not one of finite numbers it sees
+        what the `preprocessor` makes.
     confidence_level : float
         Default level of `predict_interval`, which takes any other.
     calibration : {"symmetric", "asymmetric"}
@@ -74,8 +82,11 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
     kernel : str or kernel object
         "matern52", "matern32", "matern12", "gaussian", or a scikit-learn kernel, which carries its own lengthscale.
         Functions ``k(X, Y)`` are taken too, but such a model cannot be saved.
-    preprocessor : "standardize", None or transformer
-        Makes what the kernel sees. A transformer of your own may take categories and missing values.
+    preprocessor : "auto", "standardize", None or transformer
+        Makes what the kernel sees. "auto" standardises a table of finite numbers; other tables become numbers by what
+        their columns hold (`sosbands.tables.TableEncoder`), or, if `estimator` is a pipeline whose transformers give
+        numbers, by copies of these, standardised. "standardize" takes numbers only. A transformer of your own may take
+        anything.
     width_penalty : "auto" or float
         Cost of the mean width, and of rows outside: the larger, the closer bands follow the residuals.
     trace_penalty, frobenius_penalty : float
@@ -156,7 +167,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         Root mean square of the residuals of all learning rows, and mean of each band before calibration over those that
         it was learnt from (without outliers). The scaled score takes no band for less than 5 % of its mean.
     reads_numbers_ : bool
-        Whether X must be a table of numbers, as no transformer of the user's makes one of it.
+        Whether X must be a table of finite numbers: no transformer makes one of it, or `fit` saw one.
     learning_mean_, learning_scale_ : ndarray
         Mean and standard deviation of what the kernel sees of the learning rows.
     model_sees_points_ : bool
@@ -185,7 +196,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         symmetry_kind: str = "training",
         lengthscale: Any = "auto",
         kernel: Any = "matern52",
-        preprocessor: Any = "standardize",
+        preprocessor: Any = "auto",
         width_penalty: str | float = "auto",
         trace_penalty: float = 1.0,
         frobenius_penalty: float = 1.0,
@@ -247,19 +258,38 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         """A transformer of the user's sees what was given."""
         return self.preprocessor is None or isinstance(self.preprocessor, str)
 
+    def _encodes_tables(self) -> bool:
+        return is_word(self.preprocessor, "auto")
+
+    def __sklearn_tags__(self) -> Any:
+        """Gaps are filled; a model of the user's sees them."""
+        tags = super().__sklearn_tags__()
+        own = hasattr(self.estimator, "fit")
+        allowed = get_tags(self.estimator).input_tags.allow_nan if own else self.estimator is None
+        tags.input_tags.allow_nan = self._encodes_tables() and allowed
+        return tags
+
     def _numbers(self, rows: Rows) -> Array:
         return dense_points(self.preprocessor_, rows.for_kernel)
 
     def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:
         """Preprocessor, point model, residuals and bands of the learning rows."""
         clock = perf_counter()
-        self.preprocessor_ = make_preprocessor(self.preprocessor, rows.for_kernel)
+        self.preprocessor_, points = learn_preprocessor(
+            self.preprocessor, rows.for_kernel, y, numbers=self.reads_numbers_, estimator=self.estimator
+        )
         self.model_sees_points_ = self.estimator is None and not self.reads_numbers_
-        points = dense_points(self.preprocessor_, rows.for_kernel)
         check_band_kernel(self, points.shape[1])
         with_std = MODEL in scales_wanted(self)
-        X = points if self.model_sees_points_ else rows.for_model
-        learnt = self._fit_point_model(X, y, rng, with_std=with_std, weight=weight)
+        encodes = self.model_sees_points_ and isinstance(self.preprocessor_, TableEncoder)
+        learnt = self._fit_point_model(
+            points if self.model_sees_points_ else rows.for_model,
+            y,
+            rng,
+            with_std=with_std,
+            weight=weight,
+            fold_points=self.preprocessor_.fold_points(rows.for_kernel, y, points) if encodes else None,
+        )
         self.residual_rms_ = float(np.sqrt(np.mean(np.square(learnt.residual))))
         self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
         keep = without_outliers(learnt.residual, self.outlier_fraction)

@@ -9,12 +9,13 @@ import numpy as np
 from sosbands._words import many
 from sosbands.conformal import move_in_words, points_needed, side_levels
 from sosbands.point_models import model_words
+from sosbands.tables import TableEncoder
 from sosbands.tuning.views import INPUTS, NO_SCALE
 
 
 def describe(model: Any) -> str:
     """What was learnt, how asymmetric it is, what shapes it, how certain the solver is, what calibration did."""
-    sections = (_learnt, _reasons, _asymmetry, _shape, _certificate, _calibration, _promise)
+    sections = (_learnt, _columns, _reasons, _asymmetry, _shape, _certificate, _calibration, _promise)
     return "\n".join(filter(None, (section(model) for section in sections)))
 
 
@@ -30,6 +31,15 @@ def _learnt(model: Any) -> str:
         chosen += f" Bands in units of the base scale {model.view_.base_scale!r}{looks}."
     residuals = f"from {rows}, by {model.residual_rule_} residuals (RMS {model.residual_rms_:.4g})"
     return f"Bands around {name}, learnt {residuals}. {chosen}"
+
+
+def _columns(model: Any) -> str:
+    """How a table became numbers; nothing for numbers, and for a transformer of the user's."""
+    made = model.preprocessor_
+    if isinstance(made, TableEncoder):
+        return made.describe()
+    reused = isinstance(model.preprocessor, str) and not model.reads_numbers_
+    return "The kernel sees what the transformers of the point model make, standardised." if reused else ""
 
 
 def _reasons(model: Any) -> str:
