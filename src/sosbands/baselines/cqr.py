@@ -85,7 +85,7 @@ class QuantileForestCQR(_QuantileBand):
         quantiles: Any = None,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | None = 0.5,
+        calibration_size: float | int | str | None = 0.5,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -182,7 +182,7 @@ class GradientBoostingCQR(_QuantileBand):
         quantiles: Any = None,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | None = 0.5,
+        calibration_size: float | int | str | None = 0.5,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
