@@ -26,11 +26,12 @@ from sosbands.conformal.quantile import conformal_rank
 CELLS = 2**20  # numbers that a block of rows needs at a time
 
 
-def proven_coverage(level: float, n_rows: int, n_folds: int) -> float:
-    """The share of new rows that CV+ intervals are proven to hold, at least 0.
+def proven_coverage(level: float, n_rows: int, n_folds: int, *, alike: bool = True) -> float:
+    """The share of new rows that CV+ intervals, or one end of them, are proven to hold, at least 0.
 
-    ``1 - 2 alpha - 2 (K - 1)/(n + K)``, or ``1 - 2 alpha - (1 - K/n)/(K + 1)`` if that is more and the folds are of
-    equal size (Barber et al. 2021, theorem 4, where the first term reads ``2 (1 - 1/K)/(n/K + 1)``).
+    ``1 - 2 alpha - 2 (K - 1)/(n + K)``, or ``1 - 2 alpha - (1 - K/n)/(K + 1)`` if that is more, the folds are of equal
+    size and the copies `alike` but for the fold that they have not seen (Barber et al. 2021, theorem 4, where the
+    first term reads ``2 (1 - 1/K)/(n/K + 1)``). Within a group they are not, as they differ in rows of other groups.
 
     Notes
     -----
@@ -40,7 +41,7 @@ def proven_coverage(level: float, n_rows: int, n_folds: int) -> float:
     ``(alpha (n + 1) + K - 1)/(n + K)``. The second asks for learning that does not depend on the order of the rows.
     """
     lost = 2 * (n_folds - 1) / (n_rows + n_folds)
-    if n_rows % n_folds == 0:
+    if alike and n_rows % n_folds == 0:
         lost = min(lost, (1 - n_folds / n_rows) / (n_folds + 1))
     return max(0.0, 1 - 2 * (1 - level) - lost)
 

@@ -92,9 +92,7 @@ def _calibration(model: Any) -> str:
         return ""
     calibration, score, at = model.calibration_, model._score, f"Calibration at {_percent(model.confidence_level)}"
     if "copies_" in vars(model):
-        return (
-            f"{at}: by {len(model.copies_)} copies, each with bands learnt without one fold of the rows."
-        )
+        return f"{at}: by {len(model.copies_)} copies, each with bands learnt without one fold of the rows."
     if calibration.groups is not None or calibration.weights is not None:
         each = "row" if calibration.weights is not None else "group"
         return f"{at}: {score.outwards.format(q='a number', ends='both ends')}, its own for each {each}."
@@ -139,10 +137,12 @@ def _promise(model: Any) -> str:
 
 
 def _cross_promise(model: Any, smallest: int, n_groups: int) -> str:
-    level = model.confidence_level
-    proven = proven_coverage(level, smallest, min(smallest, len(model.copies_)))
-    each = "" if model.calibration_.groups is None else f" in {n_groups} groups, the smallest of {smallest}"
-    within = "" if model.calibration_.groups is None else "within each group "
+    level, grouped = model.confidence_level, model.calibration_.groups is not None
+    levels = (level,) if model.calibration == "symmetric" else side_levels(level, "asymmetric")
+    folds = min(smallest, len(model.copies_))
+    proven = max(0.0, 1 - sum(1 - proven_coverage(each, smallest, folds, alike=not grouped) for each in levels))
+    each = f" in {n_groups} groups, the smallest of {smallest}" if grouped else ""
+    within = "within each group " if grouped else ""
     return (
         f"Cross-calibrated on all {len(model.calibration_)} rows{each}: {within}about {_percent(level)} of new rows"
         f" fall into their interval as a rule, and at least {_percent(round(proven, 3))} is proven, on average over"
