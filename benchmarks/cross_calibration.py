@@ -91,11 +91,10 @@ def tasks_of(study: str, draws: int | None = None) -> tuple:
     if study == "coverage":
         axes = [
             {"method": method, "noise": noise, "n": n, "calibration": kind, "draw": k}
+            for k in range(draws or 60)
             for method in SMALL
             for noise in NOISES
-            for n in (40, 100)
-            for kind in ("symmetric", "asymmetric")
-            for k in range(draws or 100)
+            for n, kind in ((40, "symmetric"), (100, "symmetric"), (100, "asymmetric"))
         ]
         return coverage_row, axes, ["noise", "n", "draw"]
     axes = [

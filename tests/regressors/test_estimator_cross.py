@@ -5,7 +5,6 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from mapie.regression import CrossConformalRegressor
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import PredefinedSplit
@@ -57,29 +56,38 @@ def fitted():
 @pytest.mark.parametrize("n", [41, 100])
 @pytest.mark.parametrize(("kind", "score"), [("symmetric", "absolute"), ("asymmetric", None)])
 def test_intervals_are_those_of_mapie(n, kind, score):
-    """Its "plus" method takes ceil(level (n + 1)) of n on each side, as we do; at levels that n is too small for it
-
-    gives the outermost end, unless infinite bounds are allowed, where ours are infinite always.
-    """
-    from mapie.conformity_scores import AbsoluteConformityScore
-
+    """Its "plus" method takes the end of rank ceil(level (n + 1)) on each side, as we do."""
+    mapie = pytest.importorskip("mapie.regression")
+    scores = pytest.importorskip("mapie.conformity_scores")
     X, y = rows(n, seed=n)
     X_new, _ = rows(50, seed=1)
-    levels = [0.5, 0.8, 0.9]
+    levels = [0.5, 0.8, 0.9, 0.999]  # the last of which needs more rows
     tree = DecisionTreeRegressor(min_samples_leaf=3, random_state=0)
     ours = SplitCP(tree, calibration=kind, calibration_size="cross", random_state=0).fit(X, y)
-    peer = CrossConformalRegressor(
+    peer = mapie.CrossConformalRegressor(
         tree,
         confidence_level=levels,
         cv=PredefinedSplit(ours.folds_),
-        conformity_score=score or AbsoluteConformityScore(sym=False),
+        conformity_score=score or scores.AbsoluteConformityScore(sym=False),
     ).fit_conformalize(X, y)
-    points, expected = peer.predict_interval(X_new, aggregate_point_predictions=None)
-    found = ours.predict_interval(X_new, levels)
+    points, expected = peer.predict_interval(X_new, aggregate_point_predictions=None, allow_infinite_bounds=True)
+    with pytest.warns(TooFewCalibrationPointsWarning, match=f"0.999 needs at least .* points, given: {n};"):
+        found = ours.predict_interval(X_new, levels)
+    assert np.isinf(found[:, :, 3]).all()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
     np.testing.assert_allclose(ours.predict(X_new), points, rtol=0, atol=1e-12)
-    with pytest.warns(TooFewCalibrationPointsWarning, match=f"given: {n}"):
-        assert np.isinf(ours.predict_interval(X_new, 0.999)).all()
+
+
+def test_where_a_level_is_a_whole_rank_mapie_may_take_the_next():
+    """0.55 (99 + 1) is 55.00000000000001 in floating point, which it rounds up to 56."""
+    mapie = pytest.importorskip("mapie.regression")
+    X, y = rows(99)
+    ours = line(0).fit(X, y)
+    split = PredefinedSplit(ours.folds_)
+    peer = mapie.CrossConformalRegressor(LinearRegression(), confidence_level=0.55, cv=split).fit_conformalize(X, y)
+    expected = peer.predict_interval(X)[1][:, :, 0]
+    np.testing.assert_allclose(ours.predict_interval(X, 0.56), expected, rtol=0, atol=1e-10)
+    assert (np.diff(ours.predict_interval(X, 0.55)) < np.diff(expected)).all()
 
 
 # ---------------------------------------------------------------- what the copies see

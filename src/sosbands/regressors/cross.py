@@ -56,19 +56,23 @@ def fit_cross(model: Any, rows: Rows, y: Array, labels: AnyArray | None, rng: np
     work.append((np.arange(n), np.arange(0), whole))
     calls = (
         delayed(_fitted)(
-            _unfitted_copy(model, seed, len(work)), rows.take(learnt).for_model, y[learnt], rows.take(out).for_model
+            _unfitted_copy(model, seed, len(work)),
+            rows.take(learnt).for_model,
+            y[learnt],
+            rows.take(out).for_model if len(out) else None,
         )
         for learnt, out, seed in work
     )
     copies, bands = [], []
     heard: Heard = []
-    for copy, band, said in Parallel(n_jobs=model.n_jobs, return_as="generator")(calls):
+    for copy, band, said in Parallel(n_jobs=getattr(model, "n_jobs", None), return_as="generator")(calls):
         copies.append(copy)
         bands.append(band)
         heard += [each for each in said if each not in heard]
         model._say(f"{len(copies)} of {len(work)} fits done")
+    given = model.get_params(deep=False)
     for name, value in vars(copies.pop()).items():
-        if name.endswith("_") and not name.startswith("_"):
+        if name not in given:
             setattr(model, name, value)
     model.copies_, model.folds_ = copies, folds
     model.calibration_rows_ = np.arange(n)
@@ -83,7 +87,7 @@ def _unfitted_copy(model: Any, seed: int, n_fits: int) -> Any:
     copy = clone(model).set_params(calibration_size=None, random_state=seed, verbose=0)
     if getattr(model, "max_seconds", None) is not None:
         copy.set_params(max_seconds=model.max_seconds / n_fits)
-    if model.n_jobs is not None:
+    if getattr(model, "n_jobs", None) is not None:
         copy.set_params(n_jobs=None)  # as the fits themselves are spread over the processes
     return copy
 
@@ -91,9 +95,8 @@ def _unfitted_copy(model: Any, seed: int, n_fits: int) -> Any:
 def _fitted(copy: Any, X: Any, y: Array, X_held: Any) -> tuple[Any, Band | None, Heard]:
     """The fitted copy, its band at the rows held back from it, and the warnings, which another process would lose."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
         copy.fit(X, y)
-        band = copy._band(X_held) if len(X_held) else None
+        band = None if X_held is None else copy._band(X_held)
     return copy, band, [(each.category, str(each.message)) for each in caught]
 
 
