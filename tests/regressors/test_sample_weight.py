@@ -151,6 +151,15 @@ def test_boosted_quantiles_take_weights():
     np.testing.assert_allclose(fitted.models_[2].predict(X), alone.predict(X))
 
 
+def test_copies_of_cross_calibration_get_their_weights():
+    X, y, times = rows(60)
+    model = SplitCP(Ridge(), calibration_size="cross", random_state=0).fit(X, y, sample_weight=times)
+    np.testing.assert_allclose(model.estimator_.coef_, Ridge().fit(X, y, times).coef_)
+    for k, copy in enumerate(model.copies_):
+        others = model.folds_ != k
+        np.testing.assert_allclose(copy.estimator_.coef_, Ridge().fit(X[others], y[others], times[others]).coef_)
+
+
 def test_calibration_counts_rows():
     X, y, times = rows(200)
     weighted = SplitCP(first_column, random_state=0).fit(X, y, sample_weight=times)

@@ -91,7 +91,7 @@ class QuantileForestCQR(_QuantileBand):
         quantiles: Any = None,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | None = 0.5,
+        calibration_size: float | int | str | None = 0.5,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -188,7 +188,7 @@ class GradientBoostingCQR(TakesWeights, _QuantileBand):
         quantiles: Any = None,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | None = 0.5,
+        calibration_size: float | int | str | None = 0.5,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:

@@ -86,7 +86,7 @@ class RelaxedQuantileCQR(Baseline):
         cv: int = 5,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | None = 0.5,
+        calibration_size: float | int | str | None = 0.5,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:

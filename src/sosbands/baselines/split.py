@@ -36,9 +36,10 @@ class SplitCP(TakesWeights, Baseline):
         Default level of `predict_interval`, which takes any other.
     calibration : {"symmetric", "asymmetric"}
         One quantile that moves both ends, or one for each end.
-    calibration_size : float, int or None
+    calibration_size : float, int, "cross" or None
         Part or number of the rows given to `fit` that are held back for calibration; None keeps all for learning, and
-        `conformalize` must be called with other rows.
+        `conformalize` must be called with other rows. "cross" learns from all rows and calibrates on all of them (CV+),
+        as in `SoSBandRegressor`, with 5 folds, or `cv` where that is a parameter.
     random_state : int, RandomState or None
         Of the split.
     verbose : int
@@ -56,7 +57,7 @@ class SplitCP(TakesWeights, Baseline):
         *,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | None = 0.5,
+        calibration_size: float | int | str | None = 0.5,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -133,7 +134,7 @@ class LocallyWeightedCP(SplitCP):
         *,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | None = 0.5,
+        calibration_size: float | int | str | None = 0.5,
         residuals: str = "auto",
         cv: int = 5,
         min_scale: float = 0.05,

@@ -94,7 +94,7 @@ class SquaredSoS(Baseline):
         *,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | None = 0.5,
+        calibration_size: float | int | str | None = 0.5,
         lengthscale: Any = "auto",
         kernel: Any = "matern52",
         preprocessor: Any = "auto",

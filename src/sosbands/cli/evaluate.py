@@ -17,7 +17,7 @@ from sosbands.conformal import conformal_rank
 UNLIKELY = 1e-3
 COUNTS = ("n", "n_infinite", "n_empty")
 MEANINGS = {
-    "coverage": "share of rows inside their interval; {level} is promised on average",
+    "coverage": "share of rows inside their interval; {level} is {promised} on average",
     "coverage_lower": "share of rows not below their interval",
     "coverage_upper": "share of rows not above their interval",
     "mean_width": "mean width of the intervals, in units of the target",
@@ -70,22 +70,26 @@ def evaluate(
     metrics: dict[str, Any] = {name: int(value) if name in COUNTS else value for name, value in row.items()}
     _doubt(says, fitted, metrics, level)
     shown = [name for name in metrics if name not in COUNTS] + [name for name in COUNTS if name in metrics]
-    table = TextTable([{"metric": name, "value": metrics[name], "meaning": _meaning(name, level)} for name in shown])
+    cross = hasattr(fitted, "copies_")
+    meanings = {name: _meaning(name, level, cross) for name in shown}
+    table = TextTable([{"metric": name, "value": metrics[name], "meaning": meanings[name]} for name in shown])
     says.result(f"{percent(level)} intervals of {model} on {data}\n\n{table}", {"confidence_level": level, **metrics})
 
 
-def _meaning(name: str, level: float) -> str:
-    return MEANINGS.get(name, "").format(level=percent(level))
+def _meaning(name: str, level: float, cross: bool) -> str:
+    return MEANINGS.get(name, "").format(level=percent(level), promised="aimed at" if cross else "promised")
 
 
 def _doubt(says: Output, fitted: Any, metrics: dict[str, Any], level: float) -> None:
     """Mention a coverage that chance would hardly give to rows like the calibration rows.
 
     With m of these and one quantile, of rank k, the number of covered rows is beta-binomial with k and m + 1 - k.
-    This is exact without ties; with ties coverage is larger.
+    This is exact without ties; with ties coverage is larger. Cross-calibration has no such law.
     """
     from scipy.stats import betabinom
 
+    if hasattr(fitted, "copies_"):
+        return
     m, n = fitted.n_calibration_, metrics["n"]
     k = conformal_rank(m, level)
     covered = round(metrics["coverage"] * n)

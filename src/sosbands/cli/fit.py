@@ -106,7 +106,7 @@ def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: 
         "n_calibration": len(fitted.calibration_rows_),
         "confidence_level": fitted.confidence_level,
         "calibration": fitted.calibration,
-        "quantile": fitted.quantile(),
+        "quantile": None if hasattr(fitted, "copies_") else fitted.quantile(),
         **_chosen(fitted),
         "mean_lower": fitted.mean_lower_,
         "mean_upper": fitted.mean_upper_,

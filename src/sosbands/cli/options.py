@@ -10,6 +10,7 @@ import typer
 
 from sosbands.cli.estimators import MODELS
 from sosbands.conformal import SCORES
+from sosbands.regressors.cross import is_cross
 from sosbands.tuning.views import BASE_SCALES, read_noise_features
 
 CALIBRATIONS = ("symmetric", "asymmetric")
@@ -59,14 +60,16 @@ def one_of(names: Sequence[str]) -> Callable[[str | None], str | None]:
     return check
 
 
-def read_size(text: str) -> float | int:
-    """A fraction with a decimal point, or a number of rows."""
+def read_size(text: str) -> float | int | str:
+    """A fraction with a decimal point, a number of rows, or the word "cross"."""
+    if is_cross(text):
+        return text
     try:
         size: float | int = int(text) if text.strip().isdigit() else float(text)
     except ValueError:
         size = -1
     if not (0 < size < 1 or (isinstance(size, int) and size >= 1)):
-        raise typer.BadParameter(f"{text!r} is neither a fraction between 0 and 1 nor a number of rows")
+        raise typer.BadParameter(f"{text!r} is neither a fraction between 0 and 1 nor a number of rows, nor cross")
     return size
 
 
@@ -187,7 +190,8 @@ CalibrationSize = Annotated[
         "--calibration-size",
         metavar="SIZE",
         parser=read_size,
-        help="Fraction or number of the rows that are held back for calibration.",
+        help="Fraction or number of the rows that are held back for calibration; cross: all rows are learnt from and "
+        "calibrated on, which takes six times as long and is proven for less.",
     ),
 ]
 SymmetryPenalty = Annotated[

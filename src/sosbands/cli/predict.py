@@ -19,7 +19,6 @@ from sosbands.cli.model_files import load_model
 from sosbands.cli.output import Output, listed, percent
 from sosbands.cli.progress import counted
 from sosbands.cli.table_files import TableFile, check_output, open_table, table_suffix, table_writer
-from sosbands.conformal import interval
 from sosbands.exceptions import LITTLE_SUPPORT
 
 WRITTEN = ("prediction", "lower", "upper", "support")
@@ -109,13 +108,13 @@ def _predict(
     if clash:
         raise ValueError(f"{file.path} has columns {listed(clash)} already: rename them, or leave --keep-columns out")
     schema = pa.schema([*(file.schema.field(name) for name in kept), *((name, pa.float64()) for name in WRITTEN)])
-    quantiles = np.broadcast_to(fitted.quantile(level), 2)
+    fitted._calibrated("predict")  # before anything is written
     totals = Totals(Tally(columns))
     used = list(dict.fromkeys([*kept, *columns.features]))
     with table_writer(output, schema) as write, counted("predicting", file.n_rows, shown=not says.as_json) as advance:
         for batch in file.batches(used):
             frame = columns.frame(batch, file, totals.rows + 1)
-            found = _intervals(fitted, frame, quantiles)
+            found = _intervals(fitted, frame, level)
             totals.count(frame, found)
             arrays = [batch.column(name) for name in kept] + [pa.array(found[name]) for name in WRITTEN]
             write(pa.record_batch(arrays, schema=schema))
@@ -123,9 +122,8 @@ def _predict(
     return totals
 
 
-def _intervals(fitted: Any, frame: Any, quantiles: Array) -> dict[str, Array]:
+def _intervals(fitted: Any, frame: Any, level: float) -> dict[str, Array]:
     """What `predict`, `predict_interval` and `support` give, with everything about a row computed once."""
-    center, band = fitted._prediction_and_band(frame)
-    ends, _ = interval(band, *quantiles)
+    center, band, [(ends, _)] = fitted._intervals(frame, [level])
     support = np.full(len(frame), np.nan) if band.support is None else band.support
     return {"prediction": center, "lower": ends[:, 0], "upper": ends[:, 1], "support": support}

@@ -114,8 +114,7 @@ def interval(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Arra
     """
     lower_unit, upper_unit = band.units
     with np.errstate(over="ignore"):
-        lower = band.lower - _outwards(_stretch(q_lo, lower_unit))
-        upper = band.upper + _outwards(_stretch(q_up, upper_unit))
+        lower, upper = band.lower - reach(q_lo, lower_unit), band.upper + reach(q_up, upper_unit)
     crossed = (lower > upper) | (lower == np.inf) | (upper == -np.inf)
     middle, centred = _middle(band, q_lo, q_up)
     # rounding must not push an end of a barely open interval past its midpoint
@@ -123,6 +122,11 @@ def interval(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Arra
     upper = np.where(centred, np.maximum(upper, middle), upper)
     ends = np.stack([np.where(crossed, middle, lower), np.where(crossed, middle, upper)], axis=1)
     return ends, crossed
+
+
+def reach(q: Array | float, unit: Array) -> Array:
+    """How far a quantile moves an end outwards: ``q unit`` and a little more, increasing in q."""
+    return _outwards(_stretch(q, unit))
 
 
 def _middle(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Array, BoolArray]:

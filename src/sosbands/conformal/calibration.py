@@ -74,7 +74,7 @@ class Calibration:
         if self.groups is None:
             yield None, self
             return
-        for label, rows in _rows_by_label(self.groups):
+        for label, rows in rows_by_label(self.groups):
             weights = None if self.weights is None else self.weights[rows]
             yield label, Calibration(self.lower_scores[rows], self.upper_scores[rows], weights=weights)
 
@@ -125,7 +125,7 @@ class Calibration:
         if groups is None:
             return self._pooled(levels, kind, weights)
         q, parts = np.empty((len(groups), 2)), dict(self.parts())
-        for label, rows in _rows_by_label(groups):
+        for label, rows in rows_by_label(groups):
             q[rows] = parts[label]._pooled(levels, kind, None if weights is None else weights[rows])
         return q
 
@@ -157,7 +157,7 @@ class Calibration:
         return weighted_conformal_quantile(scores, self.weights, test_weights, level)
 
 
-def _rows_by_label(labels: AnyArray) -> Iterator[tuple[Any, IntArray]]:
+def rows_by_label(labels: AnyArray) -> Iterator[tuple[Any, IntArray]]:
     """Each distinct label and the rows that carry it."""
     distinct, first = np.unique(np.sort(labels), return_index=True)
     rows = np.split(np.argsort(labels, kind="stable"), first[1:])

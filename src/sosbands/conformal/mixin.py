@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from sosbands._arguments import check
-from sosbands._types import Array
+from sosbands._types import Array, BoolArray
 from sosbands.conformal.arguments import read_kind, read_level, read_levels, read_share, read_target
 from sosbands.conformal.band import Band, interval
 from sosbands.conformal.calibration import Calibration
@@ -120,9 +120,7 @@ class IntervalMixin:
         self._calibrated("predict_interval")
         levels, many = read_levels(self.confidence_level if confidence_level is None else confidence_level)
         read_share(lower_share, read_kind(self.calibration))
-        band = self._band(X)
-        q = self._conformal_quantiles(len(band), levels, lower_share, groups, likelihood_ratio)
-        made = [interval(band, *ends_of_level.T) for ends_of_level in q]
+        _, band, made = self._intervals(X, levels, lower_share, groups, likelihood_ratio)
         crossed = sum(int(np.sum(rows)) for _, rows in made)
         if crossed:
             warnings.warn(
@@ -135,6 +133,14 @@ class IntervalMixin:
         ends = np.stack([ends for ends, _ in made], axis=2) if many else made[0][0]
         kind = getattr(self, "_sklearn_output_config", {}).get("intervals", NUMPY)
         return ends if kind == NUMPY else as_frame(ends, levels, kind, getattr(X, "index", None))
+
+    def _intervals(
+        self, X: Any, levels: list[float], lower_share: Any = 0.5, groups: Any = None, likelihood_ratio: Any = None
+    ) -> tuple[Array | None, Band, list[tuple[Array, BoolArray]]]:
+        """Predictions, if the model has some; band; for each level the intervals and which of them are empty."""
+        band = self._band(X)
+        q = self._conformal_quantiles(len(band), levels, lower_share, groups, likelihood_ratio, 4)
+        return None, band, [interval(band, *ends_of_level.T) for ends_of_level in q]
 
     def _check_band(self, band: Band) -> None:
         """Warn of rows for which a subclass knows its band to be doubtful; none by default."""
@@ -203,7 +209,13 @@ class IntervalMixin:
         return {"X": values.astype(np.float64)} if usable else {}
 
     def _conformal_quantiles(
-        self, n_rows: int, levels: list[float], lower_share: Any, groups: Any, likelihood_ratio: Any
+        self,
+        n_rows: int,
+        levels: list[float],
+        lower_share: Any,
+        groups: Any,
+        likelihood_ratio: Any,
+        stacklevel: int = 3,
     ) -> list[Array]:
         """For each level the lower and upper quantile of each row, (n, 2) or (1, 2), with one warning if infinite."""
         kind = read_kind(self.calibration)
@@ -214,9 +226,7 @@ class IntervalMixin:
             self.calibration_.shortage(at_level, level, kind, share, labels)
             for at_level, level in zip(q, levels, strict=True)
         ]
-        if any(reasons):
-            message = "; ".join(reason for reason in reasons if reason)
-            warnings.warn(message, TooFewCalibrationPointsWarning, stacklevel=3)
+        warn_of_infinite(reasons, stacklevel + 1)
         return q
 
     def _calibrated(self, wanted: str) -> Calibration:
@@ -226,3 +236,10 @@ class IntervalMixin:
                 "that fit has not seen"
             )
         return self.calibration_
+
+
+def warn_of_infinite(reasons: list[str | None], stacklevel: int) -> None:
+    """One warning with the reasons, one for each level that has some."""
+    if any(reasons):
+        message = "; ".join(reason for reason in reasons if reason)
+        warnings.warn(message, TooFewCalibrationPointsWarning, stacklevel=stacklevel)

@@ -90,7 +90,7 @@ def mark_rows(ax: Axes, x: Array, heights: Array, marked: tuple[IntArray, IntArr
 
 def _draw_kinds_of_rows(ax: Axes, model: Any, x: Array, residuals: Array) -> None:
     """Learning rows as dots, calibration rows as rings, where the model tells them apart."""
-    held = np.asarray(getattr(model, "calibration_rows_", ()), dtype=int)
+    held = np.setdiff1d(getattr(model, "calibration_rows_", ()), getattr(model, "learning_rows_", ())).astype(int)
     learnt = np.setdiff1d(np.arange(len(x)), held)
     ax.scatter(x[learnt], residuals[learnt], s=13, color=GREY, lw=0, label="learning rows", zorder=3)
     if len(held):

@@ -65,7 +65,7 @@ def plot_calibration(
     The range is that of 95 % of the test sets of this size around a coverage of exactly the level: binomial. If the
     model says how many calibration rows it had (`n_calibration_`), these are random too and the range is
     beta-binomial: with m of them the coverage is ``Beta(k, m + 1 - k)``, ``k = ceil(level (m + 1))``. This is exact
-    for one quantile without ties, and an approximation with one for each end, groups or weights.
+    for one quantile without ties, and an approximation with one for each end, groups, weights or cross-calibration.
 
     Parameters
     ----------

@@ -66,7 +66,8 @@ def shaping_rows(model: Any, X: Any) -> tuple[IntArray, IntArray]:
         raise ValueError(f"model: this {type(model).__name__} does not know which rows shape its bands")
     n, _ = shape_of(X)
     lower, upper = np.asarray(model.active_lower_, dtype=int), np.asarray(model.active_upper_, dtype=int)
-    given = sum(len(getattr(model, name, ())) for name in ("learning_rows_", "calibration_rows_")) or n
+    kinds = [getattr(model, name, ()) for name in ("learning_rows_", "calibration_rows_")]
+    given = len(np.union1d(*kinds)) or n  # rows may be of both kinds
     if n != given or max(lower.max(initial=0), upper.max(initial=0)) >= n:
         raise ValueError(f"X has {n} rows: expected those given to fit, among which the shaping ones are numbered")
     if not _learnt_from(model, X):

@@ -14,12 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sosbands._arguments import read_weights
 from sosbands._progress import say
 from sosbands._threads import few_threads
-from sosbands._types import AnyArray, Array, IntArray
-from sosbands.conformal import Band, Calibration, IntervalMixin
+from sosbands._types import AnyArray, Array, BoolArray, IntArray
+from sosbands.conformal import Band, Calibration, IntervalMixin, interval
 from sosbands.conformal.arguments import read_groups, read_target
 from sosbands.conformal.calibration import shown
+from sosbands.conformal.mixin import warn_of_infinite
 from sosbands.exceptions import LearningRowsWarning, TooFewCalibrationPointsWarning
 from sosbands.point_models import LearntResiduals, learn_residuals, model_words, point_model
+from sosbands.regressors.cross import fit_cross, is_cross, predict_cross, refuse
 from sosbands.regressors.rows import (
     Rows,
     dense_points,
@@ -120,7 +122,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         return found
 
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
-        """Learn, and calibrate on the rows held back.
+        """Learn, and calibrate on the rows held back, or on all by copies that have not seen them.
 
         Parameters
         ----------
@@ -131,7 +133,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         groups : array of shape (n,), optional
             Labels of the rows: each group is held back in the same proportion, at least one row of those with two or
             more, and gets its own quantiles; a warning names groups without calibration rows. What is learnt is common
-            to all. `predict_interval` then needs the labels too.
+            to all. `predict_interval` then needs the labels too. With ``calibration_size="cross"`` each fold has its
+            part of every group.
         """
         return self._fit(X, y, groups)
 
@@ -148,6 +151,9 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         if labels is not None and self.calibration_size is None:
             raise ValueError("groups was given: expected None with calibration_size=None, as fit does not calibrate")
         rng = check_random_state(self.random_state)
+        if is_cross(self.calibration_size):
+            fit_cross(self, rows, y, labels, rng, weights)
+            return self
         self.learning_rows_, self.calibration_rows_ = split_rows(len(rows), self.calibration_size, rng, labels)
         lost = [] if labels is None else groups_without(labels, self.calibration_rows_)
         if lost:
@@ -184,6 +190,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             Density of the test points over that of the calibration points, up to a constant (covariate shift).
         """
         check_is_fitted(self, LEARNT)
+        refuse("conformalize", "copies_" in vars(self), "all rows of fit are calibrated on, each by its own copy")
         self._check_parameters()
         rows = self._read(X, reset=False)
         target = read_target(y, len(rows))
@@ -240,6 +247,22 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         """What `predict` gives, and the uncalibrated band, with one prediction of the point model for both."""
         check_is_fitted(self, LEARNT)
         return self._in_blocks(self._read(X, reset=False))
+
+    def _intervals(
+        self, X: Any, levels: list[float], lower_share: Any = 0.5, groups: Any = None, likelihood_ratio: Any = None
+    ) -> tuple[Array, Band, list[tuple[Array, BoolArray]]]:
+        self._calibrated("predict_interval")
+        center, band = self._prediction_and_band(X)
+        if "copies_" in vars(self):
+            made, reasons = predict_cross(self, X, band, levels, lower_share, groups, likelihood_ratio)
+            warn_of_infinite(reasons, 4)
+            return center, band, made
+        q = self._conformal_quantiles(len(band), levels, lower_share, groups, likelihood_ratio, 4)
+        return center, band, [interval(band, *ends_of_level.T) for ends_of_level in q]
+
+    def _conformal_quantiles(self, *arguments: Any) -> list[Array]:
+        refuse("quantile", "copies_" in vars(self), "each copy has bands of its own, which no one number moves")
+        return super()._conformal_quantiles(*arguments)
 
     def _in_blocks(self, rows: Rows) -> tuple[Array, Band]:
         """Prediction and band at any number of rows: no kernel matrix or table of leaves of all of them at once."""

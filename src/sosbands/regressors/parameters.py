@@ -13,6 +13,7 @@ from sosbands.bands.penalties import read_cost, read_symmetry
 from sosbands.conformal import SCORES
 from sosbands.conformal.arguments import read_kind, read_level
 from sosbands.kernels import StationaryKernel, resolve_kernel
+from sosbands.regressors.cross import is_cross
 from sosbands.solvers import check_solver
 from sosbands.tuning.held_out import CRITERIA
 from sosbands.tuning.rules import SYMMETRY_TESTS, Rules
@@ -174,8 +175,8 @@ def check_penalties(model: Any, coverage: Any = 1.0, width: Any = None) -> None:
 
 def check_calibration_size(size: Any) -> None:
     """How many rows are held back."""
-    fine = size is None or is_fraction(size) or (is_count(size) and size >= 1)
-    check("calibration_size", size, fine, "a fraction in (0, 1), a number of rows >= 1, or None")
+    fine = size is None or is_cross(size) or is_fraction(size) or (is_count(size) and size >= 1)
+    check("calibration_size", size, fine, "a fraction in (0, 1), a number of rows >= 1, 'cross', or None")
 
 
 def check_rank(rank: Any) -> None:

@@ -58,9 +58,11 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         them by one number everywhere. The first is right for bands that are wrong by the same amount everywhere, the
         second for noise that is a scale, which the bands follow, times one law. Scaled intervals hold the prediction
         and are never empty. Taken when `fit` is called, because tuning depends on it.
-    calibration_size : float, int or None
+    calibration_size : float, int, "cross" or None
         Part or number of the rows given to `fit` that are held back for calibration; None keeps all for learning, and
-        `conformalize` must be called with other rows.
+        `conformalize` must be called with other rows. "cross" learns from all rows and calibrates on all of them
+        (CV+): each of `cv` folds is scored by a copy that has learnt from the others. That takes ``cv + 1`` fits, and
+        the proven coverage is about ``1 - 2 alpha`` instead of ``1 - alpha``, which is still what is seen.
     base_scale : {"auto", "none", "model", "forest", "both"}
         The unit s(x) in which bands are learnt and told, as intervals are ``m -+ s f``: 1 everywhere; the standard
         deviation that the point model itself gives (processes and other models whose `predict` takes `return_std`,
@@ -128,14 +130,15 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         everything but lengthscale and symmetry penalty (`sosbands.regressors.PAPER_SETTINGS`).
     max_seconds : float or None
         How long `fit` may go on choosing: the best found by then is taken, and `summary` says so. The point model and
-        the last solve are not cut.
+        the last solve are not cut. With ``calibration_size="cross"`` each of the ``cv + 1`` fits has its equal share.
     cv : int
-        Folds of the tuning and of the out-of-fold residuals; the default blend always has 5.
+        Folds of the tuning, of the out-of-fold residuals and of ``calibration_size="cross"``; the default blend always
+        has 5.
     solver : {"auto", "newton", "subspace", "lbfgs"}
     tol : float
         Relative duality gap at which the bands count as solved.
     n_jobs : int, optional
-        Processes for tuning and for the out-of-fold residuals.
+        Processes for tuning and for the out-of-fold residuals, or for the fits of ``calibration_size="cross"``.
     random_state : int, RandomState or None
         Of the split and of the folds.
     verbose : int
@@ -175,7 +178,10 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
     active_lower_, active_upper_ : ndarray of int
         Rows given to `fit` that shape each band.
     learning_rows_, calibration_rows_ : ndarray of int
-        Rows given to `fit` that were learnt from and held back.
+        Rows given to `fit` that were learnt from and held back; each has all rows with ``calibration_size="cross"``.
+    copies_, folds_ : list of SoSBandRegressor, ndarray of int
+        With ``calibration_size="cross"`` only: the copies, and for each row given to `fit` that which has not seen it.
+        Everything else that is learnt is of all rows.
     n_learnt_calibration_rows_ : int
         Calibration rows that `fit` had learnt from; above 0 the coverage guarantee is void.
     scores_ : ndarray
@@ -189,7 +195,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
         conformal_score: str = "auto",
-        calibration_size: float | int | None = 0.5,
+        calibration_size: float | int | str | None = 0.5,
         base_scale: str = "auto",
         noise_features: str = "auto",
         symmetry_penalty: Any = "auto",

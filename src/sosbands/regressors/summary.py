@@ -8,6 +8,7 @@ import numpy as np
 
 from sosbands._words import many
 from sosbands.conformal import move_in_words, points_needed, side_levels
+from sosbands.conformal.cross import proven_coverage
 from sosbands.point_models import model_words
 from sosbands.tables import TableEncoder
 from sosbands.tuning.views import INPUTS, NO_SCALE
@@ -100,6 +101,8 @@ def _calibration(model: Any) -> str:
     if "calibration_" not in vars(model):
         return ""
     calibration, score, at = model.calibration_, model._score, f"Calibration at {_percent(model.confidence_level)}"
+    if "copies_" in vars(model):
+        return f"{at}: by {len(model.copies_)} copies, each with bands learnt without one fold of the rows."
     if calibration.groups is not None or calibration.weights is not None:
         each = "row" if calibration.weights is not None else "group"
         return f"{at}: {score.outwards.format(q='a number', ends='both ends')}, its own for each {each}."
@@ -119,6 +122,8 @@ def _promise(model: Any) -> str:
         return "Not calibrated: call conformalize(X, y) with rows that fit has not seen before asking for intervals."
     calibration, level = model.calibration_, model.confidence_level
     sizes = [len(part) for _, part in calibration.parts()]
+    if "copies_" in vars(model):
+        return _cross_promise(model, min(sizes), len(sizes))
     start = f"Calibrated on {len(calibration)} rows"
     if calibration.groups is not None:
         start += f" in {len(sizes)} groups of {min(sizes)} to {max(sizes)}"
@@ -138,6 +143,21 @@ def _promise(model: Any) -> str:
         f"{start}: {both}, on average over calibration sets and over rows like those, whatever the distribution."
         f"{_shortage(model, min(sizes))} This is not promised for every single region of the features, nor for rows of"
         " another kind."
+    )
+
+
+def _cross_promise(model: Any, smallest: int, n_groups: int) -> str:
+    level, grouped = model.confidence_level, model.calibration_.groups is not None
+    levels = (level,) if model.calibration == "symmetric" else side_levels(level, "asymmetric")
+    folds = min(smallest, len(model.copies_))
+    proven = max(0.0, 1 - sum(1 - proven_coverage(each, smallest, folds, alike=not grouped) for each in levels))
+    each = f" in {n_groups} groups, the smallest of {smallest}" if grouped else ""
+    within = "within each group " if grouped else ""
+    return (
+        f"Cross-calibrated on all {len(model.calibration_)} rows{each}: {within}about {_percent(level)} of new rows"
+        f" fall into their interval as a rule, and at least {_percent(round(proven, 3))} is proven, on average over"
+        f" rows like those, whatever the distribution.{_shortage(model, smallest)} This is not promised for every"
+        " single region of the features, nor for rows of another kind."
     )
 
 

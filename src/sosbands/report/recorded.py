@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sosbands.regressors.band_problem import BandProblem
+from sosbands.regressors.cross import is_cross
 from sosbands.regressors.parameters import is_paper, resolved, symmetry_rules
 from sosbands.regressors.sos_bands import SoSBandRegressor
 from sosbands.tuning.views import NO_SCALE, RowFacts
@@ -52,8 +53,11 @@ def recorded(
     if not isinstance(estimator, SoSBandRegressor):
         estimator = SoSBandRegressor(estimator)
     model = RecordedBands(**estimator.get_params(deep=False))
-    if model.calibration_size is None:
-        raise ValueError("estimator: calibration_size=None, expected a part or a number of the rows to calibrate on")
+    if model.calibration_size is None or is_cross(model.calibration_size):
+        raise ValueError(
+            f"estimator: calibration_size={model.calibration_size!r}, expected a part or a number of the rows to "
+            "calibrate on"
+        )
     if np.ndim(model.symmetry_penalty) > 0:
         raise ValueError(f"estimator: symmetry_penalty={model.symmetry_penalty!r}, expected 'auto' or one number")
     if confidence_level is not None:
