@@ -91,7 +91,7 @@ def tasks_of(study: str, draws: int | None = None) -> tuple:
     if study == "coverage":
         axes = [
             {"method": method, "noise": noise, "n": n, "calibration": kind, "draw": k}
-            for k in range(draws or 60)
+            for k in range(draws or 30)
             for method in SMALL
             for noise in NOISES
             for n, kind in ((40, "symmetric"), (100, "symmetric"), (100, "asymmetric"))
@@ -99,7 +99,7 @@ def tasks_of(study: str, draws: int | None = None) -> tuple:
         return coverage_row, axes, ["noise", "n", "draw"]
     axes = [
         {"dataset": name, "method": method, "calibration_size": size, "n": 120, "draw": k}
-        for k in range(draws or 8)
+        for k in range(draws or 5)
         for method in ("split", "local", "sos")
         for name in SETS
         for size in (0.5, "cross")
