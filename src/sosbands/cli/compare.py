@@ -21,7 +21,7 @@ from sosbands.cli.columns import Columns, learn_columns
 from sosbands.cli.estimators import band_regressor, check_model, point_model, read_point_model, table_preprocessor
 from sosbands.cli.given_models import GivenModel
 from sosbands.cli.interruption import Stopped
-from sosbands.cli.kept_runs import kept_runs
+from sosbands.cli.kept_runs import DAYS, kept_runs
 from sosbands.cli.output import Output, wrapped
 from sosbands.cli.progress import stages
 from sosbands.cli.table_files import check_output, open_table, table_suffix, write_rows
@@ -86,7 +86,7 @@ def compare(  # noqa: PLR0913
         ),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start anew, where the same command was interrupted before.")
+        bool, typer.Option("--fresh", help="Start anew, even if the same command was interrupted before.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="TABLE", help="CSV or Parquet file for the summary.")
@@ -154,7 +154,8 @@ def compare(  # noqa: PLR0913
             )
         except (KeyboardInterrupt, Stopped):
             if runs is not None and runs.exists():
-                print(f"finished runs are in {runs}: the same command continues", file=sys.stderr)
+                anew = "" if store is not None else f" within {DAYS} days, unless with --fresh"
+                print(f"finished runs are in {runs}: the same command continues{anew}", file=sys.stderr)
             raise
     if len(result.failures) == len(result.rows):
         raise ValueError(f"every run failed, the first with {result.failures[0]['error']}")

@@ -167,7 +167,7 @@ class Prediction:
         rounding = Rounding(digits if output.suffix.lower() == ".csv" else options.MOST_DIGITS, error)
         with (
             table_writer(output, schema) as write,
-            counted("predicting", file.n_rows, shown=not says.as_json) as advance,
+            counted(f"predicting {file.path}", file.n_rows, shown=not says.as_json) as advance,
         ):
             for batch in file.batches(used):
                 frame = self.columns.frame(batch, file, totals.rows + 1)

@@ -81,7 +81,7 @@ def _counted_lines(label: str, total: int | None) -> Iterator[Callable[[int], No
         done += rows
 
     of_all = "" if total is None else f" of {total}"
-    _print(label + ("" if total is None else f" {many(total, 'row')}"), 0)
+    _print(label if total is None else f"{label}: {many(total, 'row')}", 0)
     with Patience(lambda seconds: _print(f"{label}: {done}{of_all} rows done", seconds)):
         yield advance
 
