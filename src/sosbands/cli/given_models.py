@@ -121,7 +121,8 @@ class GivenModel:
             ) from error
         if found.shape not in ((len(some),), (len(some), 1)) or not np.isfinite(found).all():
             raise ValueError(
-                f"--model {self.source} gives {found.tolist()} for {len(some)} rows: expected a number for each"
+                f"--model {self.source} gives {np.array2string(found, precision=4)} for {many(len(some), 'row')}: "
+                "expected a finite number for each"
             )
         says.note(
             f"{self.source} is fitted already and used as it is: none of these rows should be among those that it was "
