@@ -156,6 +156,23 @@ def test_groups_can_be_learnt_from_too(folder):
     assert 0.75 < evaluated["coverage"] <= 1
 
 
+def test_groups_with_too_few_calibration_rows_are_counted(tmp_path):
+    table = grouped_table().assign(ward=lambda table: np.where(table["row"] < 6, "rare", table.ward))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    words = ("--target", "y", "--drop", "row", "--groups", "ward", "-o", tmp_path / "m.model", *FAST)
+    done("fit", tmp_path / "t.csv", *words)
+    table.iloc[:20].to_csv(tmp_path / "new.csv", index=False)
+    result = sosbands("predict", tmp_path / "m.model", tmp_path / "new.csv", "-o", tmp_path / "o.csv")
+    assert (
+        "note: 6 of 20 intervals are infinite at 90 %: there are too few calibration rows in the group\n"
+        in result.stderr
+    )
+    assert "calibration points" not in result.stderr
+    evaluated = sosbands("evaluate", tmp_path / "m.model", tmp_path / "new.csv")
+    assert "given: 3 in group 'rare'; 6 of 20 intervals infinite" in evaluated.stderr
+    assert "relative_width" not in evaluated.stdout  # as both are infinite
+
+
 def test_a_group_without_calibration_rows_is_named(folder, tmp_path):
     NEW.assign(ward="odd").to_csv(tmp_path / "odd.csv", index=False)
     for command in (("predict", "-o", tmp_path / "o.csv"), ("evaluate",)):

@@ -110,7 +110,8 @@ def _metrics(fitted: Any, asked: Asked, frame: Any, y: Array, labels: Any, level
     row = {name: value for name, value in row.items() if name not in NOT_SHOWN}
     (split,) = split_widths(fitted, asked, [level], known) or [np.nan]
     if asked.side == BOTH:
-        return _ordered(_after(row, "median_width", {"relative_width": row["mean_width"] / split} if split > 0 else {}))
+        relative = {"relative_width": row["mean_width"] / split} if 0 < split < np.inf else {}
+        return _ordered(_after(row, "median_width", relative))
     center, band = fitted._prediction_and_band(frame)
     (ends,) = quantiles.ends(band, labels)
     return _ordered(_of_one_end(asked, y, center, ends, level, row, split))
@@ -126,7 +127,7 @@ def _of_one_end(
     with np.errstate(invalid="ignore"):
         loss = np.maximum(share * (y - end), (share - 1) * (y - end))
     own = {"mean_reach": float(reach.mean())}
-    own |= {"relative_reach": own["mean_reach"] / split} if split > 0 else {}
+    own |= {"relative_reach": own["mean_reach"] / split} if 0 < split < np.inf else {}
     own |= {"quantile_loss": float(loss.mean())}
     sides = [name for name in row if name.endswith(("_lower", "_upper"))]
     left = {name: value for name, value in row.items() if name not in (*OF_BOTH_ENDS, *sides, "mean_width")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -14,6 +15,7 @@ from sosbands.cli.columns import Columns, check_column
 from sosbands.cli.output import listed
 from sosbands.cli.table_files import TableFile
 from sosbands.conformal import interval
+from sosbands.exceptions import TooFewCalibrationPointsWarning
 
 BOTH, LOWER, UPPER = SIDES = ("both", "lower", "upper")
 LOWER_SHARE = {BOTH: 0.5, LOWER: 1.0, UPPER: 0.0}  # part of the miscoverage that rows below the interval may have
@@ -126,7 +128,10 @@ class Quantiles:
         groups = model.calibration_.groups
         self._labels = None if groups is None else np.unique(groups)
         n = 1 if self._labels is None else len(self._labels)
-        self._q = model._conformal_quantiles(n, list(levels), LOWER_SHARE[asked.side], self._labels, None)
+        with warnings.catch_warnings():
+            if self._labels is not None:  # it would count groups; what counts are the rows that fall into them
+                warnings.simplefilter("ignore", TooFewCalibrationPointsWarning)
+            self._q = model._conformal_quantiles(n, list(levels), LOWER_SHARE[asked.side], self._labels, None)
         known = [] if self._labels is None else self._labels.tolist()
         self._place = {_text(label): k for k, label in enumerate(known)}
 

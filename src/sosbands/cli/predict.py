@@ -135,7 +135,12 @@ class Totals:
                 f"{share_of(self.far, self.rows, 'row')} far from the learning rows (support below {self.limit:g}): "
                 "there the learning rows say nothing about the noise"
             )
-        for level, empty in zip(self.levels, self.empty.tolist(), strict=True):
+        for level, empty, infinite in zip(self.levels, self.empty.tolist(), self.infinite.tolist(), strict=True):
+            if infinite and self.asked.groups is not None:
+                says.note(
+                    f"{share_of(infinite, self.rows, 'interval')} infinite at {percent(level)}: there are too few "
+                    "calibration rows in the group"
+                )
             if empty:
                 says.note(
                     f"{share_of(empty, self.rows, 'interval')} empty at {percent(level)}: both ends are their midpoint"
