@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+from threading import Semaphore
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
 from sosbands._files import check_place, written
-from sosbands._progress import heard_by, say
+from sosbands._progress import Patience, heard_by, say
 from sosbands.exceptions import UntrustedTypesError
 
 
@@ -64,6 +65,20 @@ def test_places_where_no_file_can_be_are_named(tmp_path):
     for path in (tmp_path, tmp_path / "absent" / "file"):
         with pytest.raises(FileNotFoundError, match=r"path='.*': expected a file name in a directory that exists"):
             check_place(path)
+
+
+def test_silence_is_broken_again_and_again_until_the_end():
+    reminded = Semaphore(0)
+    with Patience(lambda seconds: reminded.release() if seconds > 0 else None, every=0.01):
+        assert all(reminded.acquire(timeout=60) for _ in range(3))
+
+
+def test_what_was_said_is_no_silence():
+    reminded = []
+    with Patience(reminded.append, every=60) as patience:
+        patience.heard()
+    assert reminded == []
+    assert not patience._thread.is_alive()
 
 
 def test_progress_is_printed_or_heard(capsys):

@@ -23,11 +23,13 @@ from cli_runs import FAST, FIXED, data_of, done, mixed_table, number_table, sosb
 from sosbands import SoSBandRegressor
 from sosbands.cli.demo import RIVALS
 from sosbands.datasets import DELIVERY_COLUMNS, delivery_times
+from sosbands.exceptions import OffDataWarning
 from sosbands.point_models import GaussianProcess, ModelBlend
 from sosbands.regressors import PAPER_SETTINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
 SETTINGS = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 10.0}
+EXACT = ("--digits", "17")
 WRITTEN = ["prediction", "lower", "upper", "support"]
 
 
@@ -46,6 +48,7 @@ def folder(tmp_path_factory):
 
 
 def predicted(folder, tmp_path, model, data, *words, output="out.csv"):
+    words = (*words, *(() if "--digits" in words else EXACT))
     done("predict", folder / model, folder / data, "-o", tmp_path / output, *words)
     read = pd.read_csv if output.endswith(".csv") else pd.read_parquet
     return read(tmp_path / output)
@@ -122,7 +125,8 @@ def test_columns_are_found_by_name_in_any_order(folder, tmp_path):
     table = pd.read_csv(folder / "mixed-new.csv", dtype=str)
     table[table.columns[::-1]].assign(more="1").to_csv(tmp_path / "other.csv", index=False)
     expected = predicted(folder, tmp_path, "mixed.model", "mixed-new.csv")
-    result = sosbands("predict", folder / "mixed.model", tmp_path / "other.csv", "-o", tmp_path / "found.csv")
+    words = ("predict", folder / "mixed.model", tmp_path / "other.csv", "-o", tmp_path / "found.csv", *EXACT)
+    result = sosbands(*words)
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "found.csv"), expected, check_exact=True)
     assert "that the model does not use: 'more'\n" in result.stderr
     assert "'y'" not in result.stderr  # the target is no surprise
@@ -142,7 +146,7 @@ def test_gaps_and_unknown_texts_are_filled_in_and_mentioned(folder, tmp_path):
     table.loc[[0, 1], "x"] = np.nan
     table.loc[2, "ward"] = "west"
     table.to_csv(tmp_path / "gaps.csv", index=False)
-    result = sosbands("predict", folder / "mixed.model", tmp_path / "gaps.csv", "-o", tmp_path / "out.csv")
+    result = sosbands("predict", folder / "mixed.model", tmp_path / "gaps.csv", "-o", tmp_path / "out.csv", *EXACT)
     assert "filled with the median of the learning rows: 2 in 'x', 2 in 'z'" in result.stderr
     assert "count as rare or unknown: 'west', '(missing)', in 2 rows\n" in result.stderr
     model = library.load(folder / "mixed.model")
@@ -275,10 +279,15 @@ def test_models_from_python_work_if_they_know_their_columns(tmp_path, folder):
 
 
 def test_rows_far_from_the_data_are_counted(tmp_path, folder):
-    (tmp_path / "far.csv").write_text("a,b\n0,0\n1e3,0\n0,1e3\n")
+    (tmp_path / "far.csv").write_text("a,b\n0,0\n1e3,0\n0,1e3\n2.5,0\n")
     result = sosbands("predict", folder / "numbers.model", tmp_path / "far.csv", "-o", tmp_path / "out.csv")
-    assert "note: 2 of 3 rows are far from the learning rows (support below 0.5)" in result.stderr
-    assert (pd.read_csv(tmp_path / "out.csv").support < 0.5).tolist() == [False, True, True]
+    # the same rows that predict_interval warns of
+    assert "note: 2 of 4 rows are far from the learning rows (support below 0.1)" in result.stderr
+    support = pd.read_csv(tmp_path / "out.csv").support
+    assert (support < 0.1).tolist() == [False, True, True, False]
+    assert support[3] < 0.5
+    with pytest.warns(OffDataWarning, match=r"^2 of 4 rows are far .*support below 0\.1"):
+        library.load(folder / "numbers.model").predict_interval(pd.read_csv(tmp_path / "far.csv"))
 
 
 def test_too_few_calibration_rows_give_infinite_ends_and_a_note(folder, tmp_path):
@@ -316,7 +325,13 @@ def test_evaluate_shows_what_the_library_measures(folder):
     row = model.evaluate(new[["a", "b"]], new.y, 0.8)
     found = json.loads(done(*words, "--json"))
     assert found.pop("confidence_level") == 0.8
+    assert found.pop("side") == "both"
     found.pop("notes")
+    table = pd.read_csv(folder / "numbers.csv").iloc[model.calibration_rows_]
+    errors = np.sort(np.abs(table.y - model.predict(table[["a", "b"]])))
+    split = 2 * errors[int(np.ceil(0.8 * 41)) - 1]  # of 40 calibration rows
+    assert found.pop("relative_width") == pytest.approx(row["mean_width"] / split, rel=1e-9)
+    assert row.pop("hsic") >= 0
     assert found.keys() == row.keys()
     assert found == pytest.approx(row, rel=1e-9)
     printed = done(*words)
@@ -363,6 +378,9 @@ def test_compare_runs_the_methods_and_continues_from_its_store(folder, tmp_path)
 def test_compare_in_words(folder):
     words = ("--methods", "split,cqr-forest", "--repetitions", "2", "--rows", "60", "--model", "linear")
     printed = done("compare", folder / "numbers.csv", "--target", "y", *words)
+    assert re.search(r"^method +coverage +mean_width +relative_width +interval_score", printed, re.MULTILINE)
+    assert re.search(r"^split .* 1 ± 0 ", printed, re.MULTILINE)
+    assert re.search(r"\n\n(split|cqr-forest) is |\n\nNo clear winner: ", printed)
     assert printed.startswith("2 methods, 2 repetitions at level 0.9\nrows: 24 to learn, 24 to calibrate, 12 to test")
     assert re.search(r"^cqr-forest +split +interval_score", printed, re.MULTILINE)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -69,7 +70,7 @@ def test_an_interrupted_prediction_leaves_nothing_behind(folder, tmp_path, numbe
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals of POSIX")
-def test_progress_is_shown_on_a_terminal_only_and_never_on_stdout(folder, tmp_path):
+def test_progress_on_a_terminal_is_a_display_and_never_on_stdout(folder, tmp_path):
     import pty
 
     keyboard, terminal = pty.openpty()
@@ -88,6 +89,24 @@ def test_progress_is_shown_on_a_terminal_only_and_never_on_stdout(folder, tmp_pa
     assert printed.startswith("Learnt 'y' from 2 columns: 2 numbers")
     assert "\x1b" not in printed
     assert "calibrated on 40 rows" not in printed
+
+
+def test_progress_elsewhere_is_a_line_per_stage(folder, tmp_path):
+    found = run("fit", folder / "train.csv", "--target", "y", "-o", "m.model", *FAST, cwd=tmp_path)
+    lines = found.stderr.splitlines()
+    assert all(re.match(r"\[\d+ s\] \S", line) for line in lines)
+    told = [line.partition("] ")[2] for line in lines]
+    assert told[:3] == [
+        f"reading {folder / 'train.csv'}",
+        "80 rows, 2 columns; point model first",
+        "point model RidgeCV fitted to 40 rows",
+    ]
+    assert told[-1] == "calibrated on 40 rows"
+    assert found.stdout.startswith("Learnt 'y'")
+    words = ("--target", "y", "--methods", "split", "--repetitions", "2", *FAST)
+    compared = run("compare", folder / "train.csv", *words, cwd=tmp_path).stderr.splitlines()
+    assert compared[1].endswith("80 rows; 2 runs of 1 method")
+    assert compared[-1].startswith("[compare] 2 of 2 done, 0 failed, ")
 
 
 PEAK = """

@@ -329,7 +329,7 @@ class TestChoices:
     def test_places_without_data_are_grey(self, show):
         X, y = line_data()
         X = np.where(np.abs(X) < 0.4, X + 3, X)  # a gap
-        page = show(explore(X, y, estimator=quick(lengthscale=0.2)))
+        page = show(explore(X, y, estimator=quick(lengthscale=0.1)))
         assert page.ask("document.querySelectorAll('#bands .nodata').length") >= 2
         assert "no data nearby" in page.text("legend")
 

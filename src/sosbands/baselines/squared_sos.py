@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold
 
 from sosbands._arguments import check, is_fraction
 from sosbands._types import Array
+from sosbands._words import share_of
 from sosbands.bands import learn_bands, penalty_scale
 from sosbands.bands.sos import evaluate_pair
 from sosbands.baselines.base import Baseline
@@ -220,7 +221,7 @@ class SquaredSoS(Baseline):
         far = 0 if band.support is None else int(np.count_nonzero(band.support < LITTLE_SUPPORT))
         if far:
             warnings.warn(
-                f"{far} of {len(band)} rows are far from the learning data (support below {LITTLE_SUPPORT}): the "
+                f"{share_of(far, len(band), 'row')} far from the learning data (support below {LITTLE_SUPPORT}): the "
                 "intervals shrink to the prediction there",
                 OffDataWarning,
                 stacklevel=3,  # the caller of predict_interval

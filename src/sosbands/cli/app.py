@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from sosbands._version import __version__
+from sosbands.cli.command_line import remember
 from sosbands.cli.interruption import Stopped, stop_on_signals
 
 PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None}  # the same on a terminal and in a file
@@ -29,6 +30,7 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments before the command."""
+        remember(args)
         end = args.index("--") if "--" in args else len(args)
         self.debug = "--debug" in args[:end]
         left = [arg for arg in args[:end] if arg != "--debug"] + args[end:]

@@ -70,15 +70,16 @@ class Columns:
         """Names of the features of some kinds."""
         return [name for name, kind in self.kinds.items() if kind in kinds]
 
-    def check(self, file: TableFile, output: Output) -> None:
-        """Complain about missing columns, and mention those that are not used."""
+    def check(self, file: TableFile, output: Output, also_used: Sequence[str] = ()) -> None:
+        """Complain about missing columns, and mention those that are not used, by the model or otherwise."""
         missing = [name for name in self.features if name not in file.names]
         if missing:
             raise ValueError(
                 f"{file.path} lacks the columns {listed(missing)} that the model was learnt from (it has "
                 f"{listed(file.names)})"
             )
-        unused = [name for name in file.names if name not in self.kinds and name != self.target]
+        used = {*self.kinds, *also_used, self.target}
+        unused = [name for name in file.names if name not in used]
         if unused:
             output.note(f"columns of {file.path} that the model does not use: {listed(unused)}")
 

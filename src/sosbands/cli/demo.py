@@ -14,6 +14,7 @@ from sosbands._files import written
 from sosbands.baselines import LocallyWeightedCP, SplitCP
 from sosbands.cli import options
 from sosbands.cli.fit import words_of
+from sosbands.cli.interruption import choice_ends_early
 from sosbands.cli.output import Output, wrapped
 from sosbands.cli.progress import stages
 from sosbands.datasets import delivery_times
@@ -54,7 +55,7 @@ def demo(
         raise ValueError(f"output {output} is a file: expected a folder")
     X, y = delivery_times(ROWS, seed, as_frame=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=TEST_SHARE, random_state=seed)
-    with says.listening(), stages("learning", shown=True):
+    with says.listening(), stages("learning", shown=True), choice_ends_early():
         model = SoSBandRegressor(random_state=seed, n_jobs=jobs).fit(X_train, y_train)
     opening = (
         f"Minutes that {len(X)} simulated deliveries took, from {', '.join(X)}: hardly any is much faster than usual, "
@@ -68,7 +69,7 @@ def demo(
     output.mkdir(parents=True, exist_ok=True)
     with says.listening():
         _draw(says, model, X_test, y_test, output / "bands.png")
-        with stages("exploring", shown=True):
+        with stages("exploring", shown=True), choice_ends_early():
             page = write_page(X, y, output / "page.html", target_name=y.name, random_state=seed, n_jobs=jobs)
         says.result(f"Page: {page}", {})
 

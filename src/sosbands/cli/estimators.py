@@ -6,6 +6,7 @@ from typing import Any
 
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
 from sosbands.cli.columns import Columns
+from sosbands.cli.given_models import GivenModel
 from sosbands.cli.output import listed
 from sosbands.point_models import GaussianProcess
 from sosbands.tables import TableEncoder
@@ -40,7 +41,18 @@ def point_model(name: str, *, seed: int | None, jobs: int | None) -> Any:
     raise ValueError(f"model {name!r}: expected one of {', '.join(MODELS)}")
 
 
-def check_model(name: str, columns: Columns) -> None:
+def read_point_model(source: str, *, refit: bool) -> str | GivenModel:
+    """One of our names, or the user's own model."""
+    if source in MODELS:
+        if refit:
+            raise ValueError(
+                f"--refit with --model {source}: expected a regressor of your own, as others are always fitted"
+            )
+        return source
+    return GivenModel.read(source, refit=refit)
+
+
+def check_model(name: str | GivenModel, columns: Columns) -> None:
     """Complain about a model that cannot use these columns."""
     if name == "spline" and (len(columns.kinds) != 1 or columns.of_kind(CATEGORY, BOOLEAN)):
         raise ValueError(
@@ -49,11 +61,17 @@ def check_model(name: str, columns: Columns) -> None:
         )
 
 
-def band_regressor(columns: Columns, model: str, *, seed: int, jobs: int | None, **settings: Any) -> SoSBandRegressor:
+def band_regressor(
+    columns: Columns, model: str | GivenModel, *, seed: int | None, jobs: int | None, **settings: Any
+) -> SoSBandRegressor:
     """Bands around a model, both of which take data frames with these columns."""
     from sklearn.pipeline import Pipeline
 
     check_model(model, columns)
+    if isinstance(model, GivenModel):
+        settings["residuals"] = model.residuals
+        table = table_preprocessor(columns)
+        return SoSBandRegressor(model.pipeline(columns), preprocessor=table, random_state=seed, n_jobs=jobs, **settings)
     regressor = point_model(model, seed=seed, jobs=jobs)
     if regressor is not None:
         table = table_preprocessor(columns, mark_gaps=model != "spline")  # which takes one column

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from sosbands import SoSBandRegressor
+from sosbands._words import many
 from sosbands.cli import options
 from sosbands.cli.columns import Columns, Tally, kinds_in_words, learn_columns
-from sosbands.cli.estimators import band_regressor
+from sosbands.cli.estimators import band_regressor, read_point_model
+from sosbands.cli.given_models import GivenModel
+from sosbands.cli.interruption import choice_ends_early
+from sosbands.cli.intervals import BOTH, LOWER_SHARE, UPPER, Asked, apart, with_groups
 from sosbands.cli.model_files import trust_options, types_to_trust
-from sosbands.cli.output import Output, wrapped
+from sosbands.cli.output import Output, percent, wrapped
 from sosbands.cli.progress import stages
+from sosbands.cli.split_width import record_split
 from sosbands.cli.table_files import check_output, open_table
-from sosbands.point_models import ModelBlend, model_name, model_words
+from sosbands.point_models import ModelBlend, model_name
 
 
 def fit(  # noqa: PLR0913
@@ -24,7 +31,11 @@ def fit(  # noqa: PLR0913
     target: options.Target,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="MODEL", help="File to write.")],
     model: options.Model = "auto",
+    refit: options.Refit = False,
     confidence_level: options.NewLevel = 0.9,
+    side: options.Side = BOTH,
+    groups: options.Groups = None,
+    groups_as_feature: options.GroupsAsFeature = False,
     calibration: options.Calibration = "symmetric",
     score: options.Score = "auto",
     calibration_size: options.CalibrationSize = "0.5",
@@ -34,6 +45,8 @@ def fit(  # noqa: PLR0913
     noise_features: options.NoiseFeatures = "auto",
     width_penalty: options.WidthPenalty = "auto",
     learning_coverage: options.LearningCoverage = "auto",
+    outlier_fraction: options.OutlierFraction = "0",
+    rank: options.Rank = "auto",
     max_seconds: options.MaxSeconds = "60",
     drop: options.Drop = [],  # noqa: B006
     category: options.Category = [],  # noqa: B006
@@ -44,6 +57,8 @@ def fit(  # noqa: PLR0913
 ) -> None:
     """Learn a model and its bands from DATA, calibrate them on rows held back, save them and say what was learnt.
 
+    Ctrl-C while the bands are chosen takes the best found so far; a second one ends the command.
+
     \b
     Example:
       sosbands fit train.csv --target price -o price.model
@@ -51,10 +66,9 @@ def fit(  # noqa: PLR0913
     says = Output(json)
     check_output(output, apart_from=[data])
     file = open_table(data)
-    columns, frame, y = learn_columns(file, target, drop, category, says if drop_missing_target else None)
     settings = {
         "confidence_level": confidence_level,
-        "calibration": calibration,
+        "calibration": calibration if side == BOTH else "asymmetric",
         "conformal_score": score,
         "calibration_size": calibration_size,
         "symmetry_penalty": symmetry_penalty,
@@ -63,14 +77,27 @@ def fit(  # noqa: PLR0913
         "noise_features": noise_features,
         "width_penalty": width_penalty,
         "learning_coverage": learning_coverage,
+        "outlier_fraction": outlier_fraction,
+        "rank": rank,
         "max_seconds": max_seconds,
     }
-    regressor = band_regressor(columns, model, seed=seed, jobs=jobs, **settings)
     clock = time.perf_counter()
-    with says.listening(), stages("learning", shown=not json):
-        fitted = regressor.fit(frame, y)
+    with says.listening(), stages("learning", shown=not json) as step:
+        point_model = read_point_model(model, refit=refit)
+        step(f"reading {data}")
+        categories = with_groups(category, groups, target, drop)
+        columns, frame, y = learn_columns(file, target, drop, categories, says if drop_missing_target else None)
+        columns, frame, labels = apart(columns, frame, groups, as_feature=groups_as_feature)
+        regressor = band_regressor(columns, point_model, seed=seed, jobs=jobs, **settings)
+        if isinstance(point_model, GivenModel):
+            point_model.introduce(says, columns, frame, data)
+        step(f"{many(len(y), 'row')}, {many(len(columns.kinds), 'column')}; point model first")
+        with choice_ends_early():
+            fitted = regressor.fit(frame, y, groups=labels)
     seconds = time.perf_counter() - clock
     columns = columns.keep_in(fitted)
+    Asked(side, groups).record(fitted)
+    record_split(fitted, frame, y, labels)
     missing = Tally(columns)
     missing.count(frame)
     missing.report(says)
@@ -84,7 +111,7 @@ def report(
 ) -> None:
     """The summary in words, or as JSON."""
     learnt = f"Learnt {columns.target!r} from {kinds_in_words(columns)}, in {seconds:.1f} s.\n{words_of(fitted)}"
-    command = f"sosbands predict {path} NEW.csv -o OUT.csv {trust_options(trust)}".rstrip()
+    command = f"sosbands predict {shlex.quote(str(path))} NEW.csv -o OUT.csv {trust_options(trust)}".rstrip()
     text = f"{wrapped(learnt)}\nSaved to {path}. Next:\n  {command}"
     with says.listening():
         data = _data(fitted, columns, path, trust, seconds)
@@ -92,12 +119,17 @@ def report(
 
 
 def words_of(fitted: Any) -> str:
-    """The summary, with the name of the point model in a pipeline, or those in a blend."""
-    named = f"Bands around {type(fitted.estimator_).__name__},"
-    return str(fitted.summary()).replace(named, f"Bands around {model_words(fitted.estimator_)},", 1)
+    """The summary, and what one end alone promises."""
+    asked = Asked.of_model(fitted)
+    if asked.side == BOTH:
+        return str(fitted.summary())
+    beyond = "above" if asked.side == UPPER else "below"
+    one = f"Asked for {asked.side} ends alone, which take all of the miscoverage: at most"
+    return f"{fitted.summary()}\n{one} {percent(1 - fitted.confidence_level)} of new rows lie {beyond} theirs."
 
 
 def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: float) -> dict[str, Any]:
+    asked = Asked.of_model(fitted)
     return {
         "model": str(path),
         "target": columns.target,
@@ -106,7 +138,9 @@ def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: 
         "n_calibration": len(fitted.calibration_rows_),
         "confidence_level": fitted.confidence_level,
         "calibration": fitted.calibration,
-        "quantile": None if hasattr(fitted, "copies_") else fitted.quantile(),
+        "side": asked.side,
+        "groups": asked.groups,
+        "quantile": _quantiles(fitted, asked),
         **_chosen(fitted),
         "mean_lower": fitted.mean_lower_,
         "mean_upper": fitted.mean_upper_,
@@ -117,6 +151,15 @@ def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: 
         "trust": trust,
         "seconds": seconds,
     }
+
+
+def _quantiles(fitted: Any, asked: Asked) -> Any:
+    """The quantile, or those of the groups."""
+    share = LOWER_SHARE[asked.side]
+    if asked.groups is None:
+        return fitted.quantile(lower_share=share)
+    labels = np.unique(fitted.calibration_.groups).tolist()
+    return {label: fitted.quantile(lower_share=share, group=label) for label in labels}
 
 
 def _chosen(fitted: Any) -> dict[str, Any]:

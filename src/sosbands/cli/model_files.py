@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sosbands import load
+from sosbands.cli.command_line import command_with
+from sosbands.cli.given_models import importable_here
 from sosbands.exceptions import UntrustedTypesError
 
 # Trees need no trust, as each is checked when it is read (but boosting with categories does); old scripts name them.
@@ -17,14 +19,16 @@ SHORT_NAMES = {
 
 
 def load_model(path: Path, trust: Sequence[str]) -> Any:
-    """Read a model; types that are not trusted give an error with the options that accept them."""
+    """Read a model; types that are not trusted give an error with the command line that accepts them."""
     types = {short: full for full, short in SHORT_NAMES.items()}
+    if trust:
+        importable_here()  # where a regressor of the user's may be defined
     try:
         return load(path, trusted=[types.get(name, name) for name in trust])
     except UntrustedTypesError as error:
         raise UntrustedTypesError(
             f"{path} holds {', '.join(error.types)}, and reading it could run code. If you know where the file comes "
-            f"from, add {trust_options(error.types)}",
+            f"from, type\n  {command_with(trust_options(error.types))}",
             error.types,
         ) from error
     except FileNotFoundError as error:

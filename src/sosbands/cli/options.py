@@ -9,16 +9,53 @@ from typing import Annotated, Any
 import typer
 
 from sosbands.cli.estimators import MODELS
+from sosbands.cli.given_models import PICKLES, is_given
+from sosbands.cli.intervals import SIDES
 from sosbands.conformal import SCORES
 from sosbands.regressors.cross import is_cross
 from sosbands.tuning.views import BASE_SCALES, read_noise_features
 
 CALIBRATIONS = ("symmetric", "asymmetric")
+MOST_DIGITS = 17  # with which a double is itself again
 
 
 def read_level(text: str) -> float:
     """A number strictly between 0 and 1."""
     return _number(text, lambda value: 0 < value < 1, "between 0 and 1")
+
+
+def read_levels(texts: list[str] | None) -> list[float]:
+    """Different levels, of an option that may be repeated and hold several with commas between them."""
+    levels = [read_level(part.strip()) for text in texts or [] for part in text.split(",")]
+    if len(set(levels)) < len(levels):
+        raise typer.BadParameter(f"{', '.join(texts or [])!r} names a level twice")
+    return levels
+
+
+def read_rank(text: str) -> float | int | str:
+    """Words "auto" and "exact", a number of features, or the part of the kernel's trace that these may leave out."""
+    if text in ("auto", "exact"):
+        return text
+    try:
+        return read_size(text)
+    except typer.BadParameter as error:
+        raise typer.BadParameter(
+            f"{text!r} is not auto, exact, a whole number or a fraction between 0 and 1"
+        ) from error
+
+
+def read_fraction(text: str) -> float:
+    """A number from 0 on, below 1."""
+    return _number(text, lambda value: 0 <= value < 1, "a number from 0 on, below 1")
+
+
+def read_model(text: str) -> str:
+    """A name, a file or an object of a module."""
+    if text in MODELS or is_given(text):
+        return text
+    raise typer.BadParameter(
+        f"{text!r} is not one of {', '.join(MODELS)}, nor a file ({', '.join(PICKLES)}), nor module:object"
+    )
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
@@ -140,13 +177,14 @@ Category = Annotated[
 DropMissingTarget = Annotated[
     bool, typer.Option("--drop-missing-target", help="Leave rows out whose target is missing, and say how many.")
 ]
-Level = Annotated[
-    float | None,
+Levels = Annotated[
+    list[str],
     typer.Option(
         "--confidence-level",
         metavar="LEVEL",
-        parser=read_level,
-        help="Share of new rows that intervals hold; by default that of the model.",
+        callback=read_levels,
+        help="Share of new rows that intervals hold; by default that of the model. Several, with commas or by "
+        "repeating the option, are told apart by columns such as lower_80 and upper_80.",
     ),
 ]
 NewLevel = Annotated[
@@ -160,9 +198,68 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        callback=one_of(MODELS),
+        callback=read_model,
         help="Point model: gp, forest, boosting, linear, spline (one column), or auto: a blend of Gaussian process, "
-        "trees, boosting and ridge regression, weighed by cross-validation.",
+        "trees, boosting and ridge regression, weighed by cross-validation. Or a regressor of yours: a file that "
+        "joblib or pickle wrote (model.joblib), or module:object, found from the current folder: the object, or a "
+        "function or class that makes it. Reading either runs its code. A regressor that is fitted already is used as "
+        "it is.",
+    ),
+]
+Refit = Annotated[
+    bool, typer.Option("--refit", help="Fit a copy of the regressor given by --model, even if it is fitted already.")
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column of groups, each of which is calibrated apart, for coverage in each. Not learnt from, unless with "
+        "--groups-as-feature.",
+    ),
+]
+NewGroups = Annotated[
+    str | None,
+    typer.Option("--groups", metavar="COLUMN", help="Column of the groups; by default the one named in `fit`."),
+]
+GroupsAsFeature = Annotated[
+    bool, typer.Option("--groups-as-feature", help="Learn from the column of groups, too, as from a category.")
+]
+Side = Annotated[
+    str,
+    typer.Option(
+        "--side",
+        metavar="END",
+        callback=one_of(SIDES),
+        help="lower or upper: intervals with this end only, which the level is the coverage of; or both.",
+    ),
+]
+NewSide = Annotated[
+    str | None,
+    typer.Option(
+        "--side",
+        metavar="END",
+        callback=one_of(SIDES),
+        help="lower, upper or both: the ends that intervals have; by default as in `fit`.",
+    ),
+]
+OutlierFraction = Annotated[
+    Any,
+    typer.Option(
+        "--outlier-fraction",
+        metavar="SHARE",
+        parser=read_fraction,
+        help="Share of the learning rows, those with the largest residuals, that the bands need not follow.",
+    ),
+]
+Rank = Annotated[
+    Any,
+    typer.Option(
+        "--rank",
+        metavar="N",
+        parser=read_rank,
+        help="Kernel features that the bands are made of: their number, the fraction of the kernel's trace that they "
+        "may leave out, exact, or auto.",
     ),
 ]
 Calibration = Annotated[

@@ -87,3 +87,23 @@ def wrapped(text: str) -> str:
 def percent(share: float) -> str:
     """Such as "90 %"."""
     return f"{100 * share:.6g} %"
+
+
+def short(value: float) -> str:
+    """Four digits, with an exponent only where there would be many zeros."""
+    if isinstance(value, int) or not math.isfinite(value) or not 1e-4 <= abs(value) < 1e9:
+        return f"{value}" if isinstance(value, int) else f"{value:.4g}"
+    return f"{float(f'{value:.4g}'):.10g}"
+
+
+def decimals_for(distances: Any, digits: int, *, otherwise: Any = 1.0) -> int:
+    """Decimals with which the median of the positive finite distances has so many digits, at least 0.
+
+    Numbers around 1e6 that differ by 1e-3 need more than those that differ by 1e5. `otherwise` counts where no
+    distance does.
+    """
+    for values in (np.ravel(distances), np.ravel(otherwise), np.ones(1)):
+        usable = values[np.isfinite(values) & (values > 0)]
+        if len(usable):
+            return max(0, digits - 1 - math.floor(math.log10(float(np.median(usable)))))
+    raise AssertionError("the last of them is usable")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,25 +11,42 @@ import numpy as np
 import typer
 
 from sosbands._types import Array
-from sosbands._words import many
+from sosbands._words import many, share_of
 from sosbands.cli import options
-from sosbands.cli.columns import Columns, Tally
+from sosbands.cli.columns import Columns, Tally, check_column
 from sosbands.cli.extras import need
+from sosbands.cli.intervals import BOTH, LOWER, UPPER, Asked, Quantiles, end_names
 from sosbands.cli.model_files import load_model
-from sosbands.cli.output import Output, listed, percent
+from sosbands.cli.output import Output, decimals_for, listed, percent
 from sosbands.cli.progress import counted
 from sosbands.cli.table_files import TableFile, check_output, open_table, table_suffix, table_writer
 from sosbands.exceptions import LITTLE_SUPPORT
 
-WRITTEN = ("prediction", "lower", "upper", "support")
+PREDICTION, SUPPORT = "prediction", "support"
+SUPPORT_DECIMALS = 4
 
 
-def predict(
+def predict(  # noqa: PLR0913
     model: options.ModelPath,
     data: options.DataPath,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="OUT", help="CSV or Parquet file to write.")],
-    confidence_level: options.Level = None,
+    confidence_level: options.Levels = [],  # noqa: B006
+    side: options.NewSide = None,
+    groups: options.NewGroups = None,
+    ids: Annotated[
+        list[str], typer.Option("--id", metavar="COLUMN", help="Column of DATA to write first. May be repeated.")
+    ] = [],  # noqa: B006
     keep_columns: Annotated[bool, typer.Option("--keep-columns", help="Write the columns of DATA, too.")] = False,
+    digits: Annotated[
+        int,
+        typer.Option(
+            "--digits",
+            metavar="N",
+            parser=options.whole_number(1, options.MOST_DIGITS),
+            help="Digits of the typical error in CSV files, by which all numbers are rounded; "
+            f"{options.MOST_DIGITS}: no rounding. Parquet files hold numbers as they are.",
+        ),
+    ] = 6,
     trust: options.Trust = [],  # noqa: B006
     json: options.Json = False,
 ) -> None:
@@ -39,91 +56,154 @@ def predict(
 
     \b
     Example:
-      sosbands predict price.model new.csv -o intervals.csv --confidence-level 0.8
+      sosbands predict price.model new.csv -o intervals.csv --id house --confidence-level 0.8,0.95
     """  # noqa: D301
     says = Output(json)
     table_suffix(output, "output")
     check_output(output, apart_from=[data, model])
     file = open_table(data)
     fitted = load_model(model, trust)
-    columns = Columns.of_model(fitted, model)
-    columns.check(file, says)
-    level = fitted.confidence_level if confidence_level is None else confidence_level
+    columns, asked = Columns.of_model(fitted, model), Asked.of_model(fitted, side, groups)
+    asked.prepare(fitted, model)
+    asked.check(file)
+    for name in ids:
+        check_column(file, name)
+    kept = list(dict.fromkeys([*ids, *(file.names if keep_columns else [])]))
+    columns.check(file, says, also_used=[*kept, *([asked.groups] if asked.groups else [])])
+    levels = confidence_level or [fitted.confidence_level]
     clock = time.perf_counter()
     with says.listening():
-        totals = _predict(fitted, columns, file, output, level, kept=file.names if keep_columns else [], says=says)
-    totals.report(says, level)
+        prediction = Prediction(fitted, columns, asked, levels)  # type: ignore[arg-type]
+        totals = prediction.write(file, output, kept, digits, says)
+    totals.report(says)
     seconds = time.perf_counter() - clock
-    width = totals.width / totals.rows if totals.rows else float("nan")
-    words = f"{many(totals.rows, 'row')} with {percent(level)} intervals written to {output} in {seconds:.1f} s"
-    data_out = {"output": str(output), "rows": totals.rows, "confidence_level": level, "mean_width": width}
-    more = {"n_off_data": totals.far, "n_empty": totals.empty, "n_infinite": totals.infinite, "seconds": seconds}
-    says.result(words, {**data_out, **more})
+    named = " and ".join(percent(level) for level in totals.levels)
+    ends = "intervals" if len(asked.ends) == 2 else f"{asked.side} ends"
+    words = f"{many(totals.rows, 'row')} with {named} {ends} written to {output} in {seconds:.1f} s"
+    says.result(
+        words, {"output": str(output), "rows": totals.rows, "side": asked.side, **totals.data(), "seconds": seconds}
+    )
 
 
 @dataclass
 class Totals:
-    """What was seen in all batches."""
+    """What was seen in all batches; one number per level where levels differ."""
 
     tally: Tally
+    levels: list[float]
+    asked: Asked
+    limit: float  # of the support
     rows: int = 0
-    width: float = 0.0
     far: int = 0
-    empty: int = 0
-    infinite: int = 0
+    width: Array = field(init=False)
+    empty: Array = field(init=False)
+    infinite: Array = field(init=False)
 
-    def count(self, frame: Any, found: dict[str, Any]) -> None:
+    def __post_init__(self) -> None:
+        self.width = np.zeros(len(self.levels))
+        self.empty, self.infinite = (np.zeros(len(self.levels), dtype=int) for _ in range(2))
+
+    def count(self, frame: Any, center: Array, ends: list[Array], support: Array) -> None:
         """Add one batch."""
-        lower, upper = found["lower"], found["upper"]
         self.rows += len(frame)
-        width = upper - lower
-        self.width += float(width.sum())
-        self.far += int(np.count_nonzero(found["support"] < LITTLE_SUPPORT))
-        self.empty += int(np.count_nonzero(width == 0))
-        self.infinite += int(np.count_nonzero(np.isinf(width)))
+        widths = np.array([self.asked.width(center, each) for each in ends])
+        self.width += widths.sum(axis=1)
+        self.empty += np.count_nonzero(widths == 0, axis=1) if self.asked.side == BOTH else 0
+        self.infinite += np.count_nonzero(np.isinf(widths), axis=1)
+        self.far += int(np.count_nonzero(support < self.limit))
         self.tally.count(frame)
 
-    def report(self, says: Output, level: float) -> None:
+    def data(self) -> dict[str, Any]:
+        """For programs: numbers for one level, lists for several."""
+        mean = self.width / self.rows if self.rows else np.full(len(self.levels), np.nan)
+        each = {
+            "confidence_level": self.levels,
+            "mean_width" if self.asked.side == BOTH else "mean_reach": mean.tolist(),
+            "n_empty": self.empty.tolist(),
+            "n_infinite": self.infinite.tolist(),
+        }
+        one = len(self.levels) == 1
+        return {**{name: values[0] if one else values for name, values in each.items()}, "n_off_data": self.far}
+
+    def report(self, says: Output) -> None:
         """Say what users should know of."""
         self.tally.report(says)
         if not self.rows:
             says.note("the file has no rows: only the names of the columns were written")
         if self.far:
             says.note(
-                f"{self.far} of {self.rows} rows are far from the learning rows (support below {LITTLE_SUPPORT}): "
+                f"{share_of(self.far, self.rows, 'row')} far from the learning rows (support below {self.limit:g}): "
                 "there the learning rows say nothing about the noise"
             )
-        if self.empty:
-            says.note(
-                f"{self.empty} of {self.rows} intervals are empty at {percent(level)}: both ends are their midpoint"
-            )
+        for level, empty, infinite in zip(self.levels, self.empty.tolist(), self.infinite.tolist(), strict=True):
+            if infinite and self.asked.groups is not None:
+                says.note(
+                    f"{share_of(infinite, self.rows, 'interval')} infinite at {percent(level)}: there are too few "
+                    "calibration rows in the group"
+                )
+            if empty:
+                says.note(
+                    f"{share_of(empty, self.rows, 'interval')} empty at {percent(level)}: both ends are their midpoint"
+                )
 
 
-def _predict(
-    fitted: Any, columns: Columns, file: TableFile, output: Path, level: float, *, kept: list[str], says: Output
-) -> Totals:
-    """Go through the file once."""
-    pa = need("pyarrow")
-    clash = [name for name in kept if name in WRITTEN]
-    if clash:
-        raise ValueError(f"{file.path} has columns {listed(clash)} already: rename them, or leave --keep-columns out")
-    schema = pa.schema([*(file.schema.field(name) for name in kept), *((name, pa.float64()) for name in WRITTEN)])
-    fitted._calibrated("predict")  # before anything is written
-    totals = Totals(Tally(columns))
-    used = list(dict.fromkeys([*kept, *columns.features]))
-    with table_writer(output, schema) as write, counted("predicting", file.n_rows, shown=not says.as_json) as advance:
-        for batch in file.batches(used):
-            frame = columns.frame(batch, file, totals.rows + 1)
-            found = _intervals(fitted, frame, level)
-            totals.count(frame, found)
-            arrays = [batch.column(name) for name in kept] + [pa.array(found[name]) for name in WRITTEN]
-            write(pa.record_batch(arrays, schema=schema))
-            advance(len(frame))
-    return totals
-
-
-def _intervals(fitted: Any, frame: Any, level: float) -> dict[str, Array]:
+class Prediction:
     """What `predict`, `predict_interval` and `support` give, with everything about a row computed once."""
-    center, band, [(ends, _)] = fitted._intervals(frame, [level])
-    support = np.full(len(frame), np.nan) if band.support is None else band.support
-    return {"prediction": center, "lower": ends[:, 0], "upper": ends[:, 1], "support": support}
+
+    def __init__(self, fitted: Any, columns: Columns, asked: Asked, levels: list[float]) -> None:
+        self.fitted, self.columns, self.asked, self.levels = fitted, columns, asked, levels
+        self.quantiles = Quantiles(fitted, asked, levels)
+        self.names = [PREDICTION, *end_names(asked, levels), SUPPORT]
+
+    def write(self, file: TableFile, output: Path, kept: list[str], digits: int, says: Output) -> Totals:
+        """Go through the file once."""
+        pa = need("pyarrow")
+        clash = [name for name in kept if name in self.names]
+        if clash:
+            raise ValueError(f"{file.path} has columns {listed(clash)} already: rename them, or do not keep them")
+        schema = pa.schema(
+            [*(file.schema.field(name) for name in kept), *((name, pa.float64()) for name in self.names)]
+        )
+        limit = getattr(self.fitted, "support_limit", LITTLE_SUPPORT)
+        totals = Totals(Tally(self.columns), self.levels, self.asked, limit)
+        groups = [] if self.asked.groups is None else [self.asked.groups]
+        used = list(dict.fromkeys([*kept, *self.columns.features, *groups]))
+        error = float(getattr(self.fitted, "residual_rms_", 0.0))
+        rounding = Rounding(digits if output.suffix.lower() == ".csv" else options.MOST_DIGITS, error)
+        with (
+            table_writer(output, schema) as write,
+            counted(f"predicting {file.path}", file.n_rows, shown=not says.as_json) as advance,
+        ):
+            for batch in file.batches(used):
+                frame = self.columns.frame(batch, file, totals.rows + 1)
+                center, ends, support = self._of(frame, self.asked.labels(batch, file, totals.rows + 1), file)
+                totals.count(frame, center, ends, support)
+                found = rounding.rounded(center, ends, support, self.asked)
+                arrays = [batch.column(name) for name in kept] + [pa.array(values) for values in found]
+                write(pa.record_batch(arrays, schema=schema))
+                advance(len(frame))
+        return totals
+
+    def _of(self, frame: Any, labels: Any, file: TableFile) -> tuple[Array, list[Array], Array]:
+        center, ends, band = self.quantiles.at(frame, labels, f"{file.path}: column {self.asked.groups!r}")
+        return center, ends, np.full(len(frame), np.nan) if band.support is None else band.support
+
+
+@dataclass
+class Rounding:
+    """Numbers of one file, all to the same decimals: by the error of the point model, or by the first intervals."""
+
+    digits: int
+    error: float
+    decimals: int | None = None
+
+    def rounded(self, center: Array, ends: list[Array], support: Array, asked: Asked) -> list[Array]:
+        """Prediction, the ends that were asked for, and support."""
+        wanted = [k for k, end in enumerate((LOWER, UPPER)) if end in asked.ends]
+        numbers = [center, *(each[:, k] for each in ends for k in wanted)]
+        if self.digits >= options.MOST_DIGITS:
+            return [*numbers, support]
+        if self.decimals is None:
+            distances = self.error if self.error > 0 else np.abs(np.array(numbers[1:]) - center)
+            self.decimals = decimals_for(distances, self.digits, otherwise=np.abs(center))
+        return [*(np.round(each, self.decimals) for each in numbers), np.round(support, SUPPORT_DECIMALS)]

@@ -2,6 +2,7 @@
 
 from sosbands.comparison.axes import seed_of
 from sosbands.comparison.environment import environment
+from sosbands.comparison.judgement import judgement
 from sosbands.comparison.method_comparison import compare
 from sosbands.comparison.resampling import MeanInterval, corrected_interval
 from sosbands.comparison.result import ComparisonResult
@@ -23,6 +24,7 @@ __all__ = [
     "compare",
     "corrected_interval",
     "environment",
+    "judgement",
     "read_store",
     "run_tasks",
     "seed_of",

@@ -78,7 +78,8 @@ def compare(
     retry_failed : bool
         Run again what failed before.
     verbose : int
-        0: silent; 1: a bar on a terminal, otherwise up to 20 lines, on stderr; 2: a line per run.
+        0: silent; 1: a bar on a terminal, otherwise up to 20 lines, on stderr; 2: a line per run. Without a bar also a
+        line for every 20 s in which no run was finished.
 
     Returns
     -------

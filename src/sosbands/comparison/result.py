@@ -10,9 +10,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sosbands._words import many
-from sosbands.comparison.resampling import corrected_interval
+from sosbands.comparison.resampling import MeanInterval, corrected_interval
 from sosbands.comparison.splits import SplitSizes
 from sosbands.comparison.store import StoreError, read_store
 from sosbands.comparison.text_table import MISSING, TextTable, as_frame
@@ -156,7 +157,7 @@ class ComparisonResult:
             common = [repetition for repetition in values[method] if repetition in values[other]]
             with np.errstate(invalid="ignore"):
                 d = [np.subtract(values[method][repetition], values[other][repetition]) for repetition in common]
-            found = corrected_interval(d, self._test_ratio(), confidence_level)
+            found = self.interval_of(d, confidence_level)
             entry = {"difference": found.mean, "lower": found.lower, "upper": found.upper, "n": len(d)}
             rows.append({"method": method, "reference": other, "metric": metric, **entry})
         return TextTable(rows, [{name: _or_missing(value) for name, value in row.items()} for row in rows])
@@ -168,14 +169,14 @@ class ComparisonResult:
     def __repr__(self) -> str:
         return f"ComparisonResult: {self.describe()}"
 
-    def describe(self) -> str:
-        """Sizes, the summary of each method, and what failed or was warned of, in words."""
+    def describe(self, metrics: Sequence[str] | None = None) -> str:
+        """Sizes, the summary of each method with these metrics, and what failed or was warned of, in words."""
         sizes, n = self.sizes, len({row["repetition"] for row in self.rows})
         lines = [
             f"{many(len(self.methods), 'method')}, {many(n, 'repetition')} at level {self.confidence_level:g}",
             f"rows: {sizes.n_learn} to learn, {sizes.n_calibration} to calibrate, {sizes.n_test} to test",
             "",
-            repr(self.table()),
+            repr(self.table(metrics)),
         ]
         return "\n".join([*lines, *([""] if self.remarks else []), *self.remarks])
 
@@ -183,9 +184,9 @@ class ComparisonResult:
     def remarks(self) -> list[str]:
         """What went wrong, what was warned of, and what cannot be said, in words."""
         failed = Counter(f"{row['method']}: {row['error_type']}: {row['error']}" for row in self.failures)
-        lines = [f"failed {count} times, {what}" for what, count in failed.items()]
+        lines = [f"failed {many(count, 'time')}, {what}" for what, count in failed.items()]
         warned = Counter(f"{row['method']}: {row['warnings']}" for row in self.rows if row["n_warnings"])
-        lines += [f"warned in {count} repetitions, {what}" for what, count in warned.items()]
+        lines += [f"warned in {many(count, 'repetition')}, {what}" for what, count in warned.items()]
         if "worst_set_coverage" in self.metrics and self.sizes.n_test <= NEIGHBORS:
             lines.append(f"worst_set_coverage is coverage here: sets of {NEIGHBORS} neighbours hold all test rows")
         if "worst_set_coverage" not in self.metrics and len(self.failures) < len(self.rows):
@@ -194,8 +195,10 @@ class ComparisonResult:
             lines.append(f"computed in {len(self.environments)} environments, see .environments")
         return lines
 
-    def _test_ratio(self) -> float:
-        return self.sizes.n_test / (self.sizes.n_learn + self.sizes.n_calibration)
+    def interval_of(self, values: ArrayLike, confidence_level: float = 0.95) -> MeanInterval:
+        """Mean of one value per repetition, with its corrected resampled t interval (NaN for less than two)."""
+        ratio = self.sizes.n_test / (self.sizes.n_learn + self.sizes.n_calibration)
+        return corrected_interval(values, ratio, confidence_level)
 
     def _check_metric(self, metric: str) -> None:
         if metric not in self.metrics:

@@ -64,7 +64,8 @@ def run_tasks(
     retry_failed : bool
         Run the tasks that failed before again.
     verbose : int
-        0: silent; 1: a bar on a terminal, otherwise up to 20 lines, on stderr; 2: a line per task.
+        0: silent; 1: a bar on a terminal, otherwise up to 20 lines, on stderr; 2: a line per task. Without a bar also a
+        line for every 20 s in which no task was finished.
     label : str
         What the tasks are, for these lines.
 

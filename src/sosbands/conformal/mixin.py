@@ -9,6 +9,7 @@ import numpy as np
 
 from sosbands._arguments import check
 from sosbands._types import Array, BoolArray
+from sosbands._words import share_of
 from sosbands.conformal.arguments import read_kind, read_level, read_levels, read_share, read_target
 from sosbands.conformal.band import Band, interval
 from sosbands.conformal.calibration import Calibration
@@ -124,8 +125,8 @@ class IntervalMixin:
         crossed = sum(int(np.sum(rows)) for _, rows in made)
         if crossed:
             warnings.warn(
-                f"{crossed} of {len(band) * len(levels)} intervals are empty, because calibration narrows the band by "
-                "more than its width there; their midpoint is given twice",
+                f"{share_of(crossed, len(band) * len(levels), 'interval')} empty, because calibration narrows the band "
+                "by more than its width there; their midpoint is given twice",
                 CrossedIntervalsWarning,
                 stacklevel=2,
             )

@@ -85,7 +85,7 @@ def plot_bands(
     ----------
     model : interval regressor
         With `predict` and `predict_interval`. With `support`, too, the places off the data (support below
-        `sosbands.exceptions.LITTLE_SUPPORT`) are grey: hatched along a feature, as grey bars along the prediction.
+        its `support_limit`) are grey: hatched along a feature, as grey bars along the prediction.
     X : array or data frame of shape (n, d)
     y : array of shape (n,), optional
         Observations. Those outside of their intervals are crosses, except where other features vary.

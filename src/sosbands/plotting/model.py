@@ -57,7 +57,7 @@ def off_data(model: Any, X: Any) -> BoolArray:
     n, _ = shape_of(X)
     if not hasattr(model, "support"):
         return np.zeros(n, dtype=bool)
-    return np.asarray(np.asarray(model.support(X)) < LITTLE_SUPPORT)
+    return np.asarray(np.asarray(model.support(X)) < getattr(model, "support_limit", LITTLE_SUPPORT))
 
 
 def shaping_rows(model: Any, X: Any) -> tuple[IntArray, IntArray]:

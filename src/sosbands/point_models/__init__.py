@@ -22,6 +22,7 @@ from sosbands.point_models.residuals import (
 )
 from sosbands.point_models.smoothing_spline import SmoothingSplineRegressor
 from sosbands.point_models.spread import knows_spread, predict_with_spread
+from sosbands.point_models.table_columns import TableColumns
 from sosbands.point_models.weights import fit_model
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "LearntResiduals",
     "ModelBlend",
     "SmoothingSplineRegressor",
+    "TableColumns",
     "chosen_rule",
     "default_regressor",
     "fit_model",

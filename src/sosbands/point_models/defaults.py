@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -103,8 +104,10 @@ def point_model(estimator: Any, n: int, random_state: Any, n_jobs: int | None = 
 
 
 def model_name(model: Any) -> str:
-    """Name of the class of a point model; of a pipeline that of its last step, which predicts."""
-    return type(model[-1] if isinstance(model, Pipeline) else model).__name__
+    """Name of the class of a point model: of the last step of a pipeline, which predicts, and of what is frozen."""
+    if isinstance(model, Pipeline):
+        return model_name(model[-1])
+    return model_name(model.estimator) if isinstance(model, FrozenEstimator) else type(model).__name__
 
 
 def model_words(model: Any) -> str:

@@ -15,6 +15,7 @@ from sosbands._arguments import read_weights
 from sosbands._progress import say
 from sosbands._threads import few_threads
 from sosbands._types import AnyArray, Array, BoolArray, IntArray
+from sosbands._words import many
 from sosbands.conformal import Band, Calibration, IntervalMixin, interval
 from sosbands.conformal.arguments import read_groups, read_target
 from sosbands.conformal.calibration import shown
@@ -118,7 +119,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             fold_points=fold_points,
         )
         self.estimator_, self.residual_rule_ = found.model, found.rule
-        self._say(f"point model {model_words(self.estimator_)} fitted to {len(y)} rows")
+        self._say(f"point model {model_words(self.estimator_)} fitted to {many(len(y), 'row')}")
         return found
 
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
@@ -172,7 +173,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             _, band = self._in_blocks(rows.take(held))
             self.calibration_ = Calibration.of(band, y[held], None if labels is None else labels[held])
             self.n_learnt_calibration_rows_ = 0
-            self._say(f"calibrated on {len(held)} rows")
+            self._say(f"calibrated on {many(len(held), 'row')}")
         return self
 
     def conformalize(self, X: Any, y: Any, *, groups: Any = None, likelihood_ratio: Any = None) -> Self:

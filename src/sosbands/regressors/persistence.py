@@ -35,6 +35,7 @@ TRUSTED = (
     "sosbands.kernels.features.KernelFeatures",
     "sosbands.kernels.stationary.StationaryKernel",
     "sosbands.point_models.smoothing_spline.SmoothingSplineRegressor",
+    "sosbands.point_models.table_columns.TableColumns",
     "sosbands.bands.sos.SoSFunction",
     "sosbands.stats.independence.TestResult",
     "sosbands.tables.encoder.TableEncoder",

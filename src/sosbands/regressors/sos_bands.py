@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands._types import Array
+from sosbands._words import share_of
 from sosbands.bands import learn_band_sequence
 from sosbands.bands.sos import deployed_pair, evaluate_pair
 from sosbands.conformal import SCORES, Band, Score
@@ -391,14 +392,23 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         X = dense_points(self.preprocessor_, rows.for_kernel) if self.model_sees_points_ else rows.for_model
         return one_per_row(self.estimator_.predict(X), len(rows))
 
+    @property
+    def support_limit(self) -> float:
+        """Rows with less support count as far from the learning data.
+
+        0.5; with `constant` 0.1, because only there nothing is left of the bands but the constant.
+        """
+        check_is_fitted(self, LEARNT)
+        return NO_SUPPORT if self.lower_.features.constant else LITTLE_SUPPORT
+
     def _check_band(self, band: Band) -> None:
         """Warn of rows on which the learning data say nothing."""
-        limit = NO_SUPPORT if self.lower_.features.constant else LITTLE_SUPPORT
+        limit = self.support_limit
         far = 0 if band.support is None else int(np.count_nonzero(band.support < limit))
         if far:
             warnings.warn(
-                f"{far} of {len(band)} rows are far from the learning data (support below {limit}): the "
-                "data say nothing about the noise there",
+                f"{share_of(far, len(band), 'row')} far from the learning data (support below {limit:g}): the data say "
+                "nothing about the noise there",
                 OffDataWarning,
                 stacklevel=3,  # the caller of predict_interval
             )

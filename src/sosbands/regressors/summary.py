@@ -22,7 +22,7 @@ def describe(model: Any) -> str:
 
 def _learnt(model: Any) -> str:
     name = model_words(model.estimator_)
-    rows = f"{len(model.learning_rows_)} learning rows and {model.n_features_in_} features"
+    rows = f"{many(len(model.learning_rows_), 'learning row')} and {many(model.n_features_in_, 'feature')}"
     scales = "the kernel's own lengthscale" if model.lengthscale_ is None else f"lengthscale {_scale(model)}"
     numbers = f"{scales}, symmetry penalty {_number(model.symmetry_penalty_)}"
     chosen = f"Set: {numbers}." if model.tuning_ is None else f"{model.tuning_.sentence} Chosen: {numbers}."
@@ -124,9 +124,9 @@ def _promise(model: Any) -> str:
     sizes = [len(part) for _, part in calibration.parts()]
     if "copies_" in vars(model):
         return _cross_promise(model, min(sizes), len(sizes))
-    start = f"Calibrated on {len(calibration)} rows"
+    start = f"Calibrated on {many(len(calibration), 'row')}"
     if calibration.groups is not None:
-        start += f" in {len(sizes)} groups of {min(sizes)} to {max(sizes)}"
+        start += f" in {many(len(sizes), 'group')} of {min(sizes)} to {max(sizes)}"
     if model.n_learnt_calibration_rows_:
         return (
             f"{start}, {model.n_learnt_calibration_rows_} of which were learnt from in fit: NO coverage is promised. "
@@ -166,7 +166,7 @@ def _shortage(model: Any, smallest: int) -> str:
     if smallest >= needed:
         return ""
     which = "" if model.calibration_.groups is None else " in some groups"
-    return f" That takes {needed:g} rows: with {smallest} the intervals{which} are infinite."
+    return f" That takes {many(round(needed), 'row')}: with {smallest} the intervals{which} are infinite."
 
 
 def _percent(share: float) -> str:

@@ -158,6 +158,8 @@ class Exploration:
         That of the lengthscale in use first.
     notes : tuple of str
         What was left out, in words.
+    support_limit : float
+        Rows with less support count as far from the learning rows.
     """
 
     title: str
@@ -184,3 +186,4 @@ class Exploration:
     curve_units: tuple[Array, ...]
     paths: tuple[BandPath, ...]
     notes: tuple[str, ...]
+    support_limit: float

@@ -107,6 +107,7 @@ def explore(
         curve_units=places.curve_units,
         paths=paths,
         notes=_notes(table, lines, (learning, calibration, test_rows), shown),
+        support_limit=model.support_limit,
     )
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from sosbands._types import Array, IntArray
 from sosbands.conformal import SCORES, Score
-from sosbands.exceptions import LITTLE_SUPPORT
 from sosbands.metrics.sampling import share_range
 from sosbands.report.calibrated import Promise, calibrated, groups_along, levels_offered, promise
 from sosbands.report.data import BandPath, Exploration, Rows, Step
@@ -36,7 +35,7 @@ def payload(data: Exploration) -> dict[str, Any]:
         "promises": [_promise(promise(level, data)) for level in levels],
         "calibration": data.calibration,
         "moves": _moves(data),
-        "little_support": LITTLE_SUPPORT,
+        "little_support": data.support_limit,
         "code": CODE,
         "sentence": data.sentence,
         "reasons": data.reasons,
