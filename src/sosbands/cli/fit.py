@@ -154,7 +154,9 @@ def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: 
 
 
 def _quantiles(fitted: Any, asked: Asked) -> Any:
-    """The quantile, or those of the groups."""
+    """The quantile, or those of the groups; cross-calibration has none."""
+    if hasattr(fitted, "copies_"):
+        return None
     share = LOWER_SHARE[asked.side]
     if asked.groups is None:
         return fitted.quantile(lower_share=share)
