@@ -23,6 +23,7 @@ GOOD = "a,b,y\n1,2,3\n4,5,6\n7,8,10\n2,2,4\n"
 MODELS = """
 import numpy as np
 import pandas as pd
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression
 
@@ -30,6 +31,10 @@ number = 1
 classifier = DummyClassifier()
 of_c = LinearRegression().fit(pd.DataFrame({"c": [1.0, 2.0]}), [1.0, 2.0])
 of_three = LinearRegression().fit(np.eye(3), np.ones(3))
+
+
+def nameless():
+    return TransformedTargetRegressor(LinearRegression(), func=lambda y: y, inverse_func=lambda y: y)
 
 
 def fail():
@@ -190,6 +195,10 @@ BAD_FILES = {
     "a model of more columns": (
         fit("good.csv", "--model", "user_models:of_three"),
         "was fitted to 3 columns without names, there are 2: 'a', 'b'",
+    ),
+    "a model that no file can hold": (
+        fit("good.csv", "--model", "user_models:nameless"),
+        "--model user_models:nameless: the model holds ['user_models.<lambda>'], which cannot be saved",
     ),
     "a model that fails": (
         fit("good.csv", "--model", "user_models:failing"),

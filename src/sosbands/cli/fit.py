@@ -90,6 +90,7 @@ def fit(  # noqa: PLR0913
         columns, frame, labels = apart(columns, frame, groups, as_feature=groups_as_feature)
         regressor = band_regressor(columns, point_model, seed=seed, jobs=jobs, **settings)
         if isinstance(point_model, GivenModel):
+            point_model.check_savable()
             point_model.introduce(says, columns, frame, data)
         step(f"{many(len(y), 'row')}, {many(len(columns.kinds), 'column')}; point model first")
         with choice_ends_early():

@@ -108,6 +108,15 @@ class GivenModel:
         """Which residuals say how far the model is off: a model that is used as it is has not seen the rows."""
         return "in-sample" if self.is_fitted else "out-of-fold"
 
+    def check_savable(self) -> None:
+        """Complain about a model that no file can hold."""
+        from sosbands.regressors.persistence import check_savable
+
+        try:
+            check_savable(self.regressor)
+        except ValueError as error:
+            raise ValueError(f"--model {self.source}: {error}") from error
+
     def introduce(self, says: Output, columns: Columns, frame: Any, data: Path) -> None:
         """Say of a fitted model how it is used, after it has predicted a few rows: if it fails, then at once."""
         if not self.is_fitted:

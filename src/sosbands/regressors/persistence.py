@@ -123,6 +123,17 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     return model
 
 
+def check_savable(part: Any) -> None:
+    """Complain about a part of a model that no file can hold, before the model is learnt."""
+    import skops.io
+
+    try:
+        types = skops.io.get_untrusted_types(data=skops.io.dumps(part))
+    except Exception as error:  # whatever skops raises of types that it cannot take apart
+        raise ValueError(f"{type(part).__name__} cannot be saved ({type(error).__name__}: {error})") from error
+    _refuse_nameless(types)
+
+
 def _known(held: set[str]) -> set[str]:
     """The types that are trusted beside these: boosting beside functions may have a preprocessor, and is not."""
     return set(TRUSTED) - ({PREDICTOR} if FUNCTION_PARTS in held else set())
