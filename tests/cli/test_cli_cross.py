@@ -36,8 +36,8 @@ def test_fit_says_what_is_proven(folder):
 
 def test_predict_and_evaluate_are_those_of_the_library(folder, tmp_path):
     model = library.load(folder / "model")
-    done("predict", folder / "model", folder / "new.csv", "-o", tmp_path / "out.csv", "--confidence-level", "0.8")
-    written = pd.read_csv(tmp_path / "out.csv")
+    done("predict", folder / "model", folder / "new.csv", "-o", tmp_path / "out.parquet", "--confidence-level", "0.8")
+    written = pd.read_parquet(tmp_path / "out.parquet")
     new = mixed_table(50, seed=1)
     frame = new.assign(
         ward=new.ward.fillna("").astype(object),

@@ -87,8 +87,8 @@ def test_a_model_of_a_data_frame_from_python_predicts_files(tmp_path):
     model.save(tmp_path / "m.model")
     for suffix, write in ((".csv", new.to_csv), (".parquet", new.to_parquet)):
         write(tmp_path / f"new{suffix}", index=False)
-        done("predict", tmp_path / "m.model", tmp_path / f"new{suffix}", "-o", tmp_path / "out.csv")
-        found = pd.read_csv(tmp_path / "out.csv")[["lower", "upper"]]
+        done("predict", tmp_path / "m.model", tmp_path / f"new{suffix}", "-o", tmp_path / "out.parquet")
+        found = pd.read_parquet(tmp_path / "out.parquet")[["lower", "upper"]]
         np.testing.assert_allclose(found, model.predict_interval(new.drop(columns="y")), rtol=1e-9)
     new.assign(day=2024.5).to_parquet(tmp_path / "bad.parquet")
     refused = sosbands("predict", tmp_path / "m.model", tmp_path / "bad.parquet", "-o", tmp_path / "none.csv")
