@@ -288,7 +288,8 @@ class SoSBandRegressor(SplitRegressor):
         else:
             learnt = self._fit_point_model(rows.for_model, y, rng, with_std=with_std)
         self.residual_rms_ = float(np.sqrt(np.mean(np.square(learnt.residual))))
-        self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
+        seen = points if self.reads_numbers_ else dense_points(self.preprocessor_, rows.for_kernel)  # as new rows are
+        self.learning_mean_, self.learning_scale_ = seen.mean(axis=0), seen.std(axis=0)
         keep = without_outliers(learnt.residual, self.outlier_fraction)
         facts = self._learning_facts(points, learnt, rng).take(keep)
         data = NoiseData(facts, learnt.residual[keep], self.learning_rows_[keep])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold
@@ -215,12 +216,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._index_levels()
 
     def _is_identifier(self, name: str, counts: IntArray) -> bool:
-        single, n = int(np.count_nonzero(counts == 1)), int(counts.sum())
-        if single <= IDENTIFIERS * n:
+        if np.count_nonzero(counts == 1) <= IDENTIFIERS * counts.sum():
             return False
         warnings.warn(
-            f"column {name!r}: {single} of the {n} learning rows have a text of their own there, as identifiers do, "
-            "which says nothing about new rows: these texts count as one; leave the column out",
+            f"column {name!r}: most learning rows have a text of their own there, as identifiers do, which says "
+            "nothing about new rows: these texts count as one; leave the column out",
             IdentifierWarning,
             stacklevel=2,
         )
@@ -305,7 +305,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = column_names(X)
         if not (self.has_names_ and is_frame(X)):
             if len(names) != self.n_features_in_:
-                raise ValueError(f"X has {len(names)} columns: expected {self.n_features_in_}, {listed(self.kinds_)}")
+                expected = f"{self.n_features_in_} features as input: {listed(self.kinds_)}"
+                raise ValueError(f"X has {len(names)} features, but TableEncoder is expecting {expected}")
             return [read_column(X, position, name) for position, name in enumerate(self.kinds_)]
         lacking = [name for name in self.kinds_ if name not in names]
         if lacking:
@@ -342,12 +343,17 @@ def _plain(part: Any) -> Any:
 
 def table_of(X: Any) -> Any:
     """A data frame as it is, anything else as an array of two dimensions."""
+    if issparse(X):
+        raise TypeError("X is a sparse matrix: expected a dense table (X.toarray()), sparse data are not supported")
     table = X if is_frame(X) else np.asarray(X)
     if len(table.shape) != 2:
         raise ValueError(
             f"X has shape {table.shape}: expected two dimensions, rows and features. Reshape your data: "
             "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
         )
-    if not table.shape[1]:
-        raise ValueError(f"X has shape {table.shape}: expected at least one column")
+    if not all(table.shape):
+        what, k = ("sample", 0) if not table.shape[0] else ("feature", 1)
+        raise ValueError(f"X has {table.shape[k]} {what}(s) (shape={table.shape}) while a minimum of 1 is required.")
+    if not is_frame(table) and table.dtype.kind == "c":
+        raise ValueError("X holds complex numbers. Complex data not supported")
     return table
