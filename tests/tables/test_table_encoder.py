@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sosbands.exceptions import IdentifierWarning
 from sosbands.tables import TableEncoder
-from sosbands.tables.encoder import SMOOTH, cross_fitted
 from sosbands.tables.kinds import kind_of_texts
+from sosbands.tables.targets import SMOOTH, cross_fitted
 
 DAY = datetime.date(1970, 1, 11)
 MANY = [f"shop {i}" for i in range(25) for _ in range(4)]

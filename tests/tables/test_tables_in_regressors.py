@@ -168,7 +168,7 @@ def residual_size(made, fold_points):
 
 def own_target_known(codes, y):
     """The broken encoder: learning rows get the mean target of all rows, their own included."""
-    return encoder._target_encoder().fit(codes, y).transform(codes)
+    return encoder.target_encoder().fit(codes, y).transform(codes)
 
 
 def test_residuals_of_noise_have_the_size_of_the_noise(monkeypatch):

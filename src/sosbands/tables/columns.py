@@ -131,6 +131,24 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "iloc") or hasattr(X, "get_columns")
 
 
+def table_of(X: Any) -> Any:
+    """A data frame as it is, anything else as an array of two dimensions."""
+    if issparse(X):
+        raise TypeError("X is a sparse matrix: expected a dense table (X.toarray()), sparse data are not supported")
+    table = X if is_frame(X) else np.asarray(X)
+    if len(table.shape) != 2:
+        raise ValueError(
+            f"X has shape {table.shape}: expected two dimensions, rows and features. Reshape your data: "
+            "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
+        )
+    if not all(table.shape):
+        what, k = ("sample", 0) if not table.shape[0] else ("feature", 1)
+        raise ValueError(f"X has {table.shape[k]} {what}(s) (shape={table.shape}) while a minimum of 1 is required.")
+    if not is_frame(table) and table.dtype.kind == "c":
+        raise ValueError("X holds complex numbers. Complex data not supported")
+    return table
+
+
 def is_number_table(X: Any) -> bool:
     """Whether X can be read as it is, as numbers; True also for what is no table, of which readers complain."""
     if is_frame(X) and not _holds_only_numbers(X):
