@@ -50,7 +50,7 @@ def test_identifiers_are_noted_and_not_reported_as_unknown(tmp_path):
     table = mixed_table().assign(name=[f"n{i}" for i in range(120)])
     table.to_csv(tmp_path / "t.csv", index=False)
     result = sosbands("fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.model", *FAST)
-    assert "column 'name': 60 of the 60 learning rows have a text of their own there" in result.stderr
+    assert result.stderr.count("column 'name': most learning rows have a text of their own there") == 1
     assert "texts in 'name'" not in result.stderr
 
 

@@ -14,8 +14,10 @@ import sosbands
 import sosbands.tables.encoder as encoder
 from sosbands import SoSBandRegressor
 from sosbands.baselines import METHODS, make_method
+from sosbands.plotting.model import shaping_rows
 from sosbands.point_models import ModelBlend, learn_residuals
 from sosbands.regressors import PAPER_SETTINGS
+from sosbands.report import write_page
 from sosbands.tables import TableEncoder
 
 FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
@@ -49,6 +51,7 @@ def test_a_data_frame_as_it_is(tmp_path):
     learnt = TableEncoder().fit(TABLE.iloc[model.learning_rows_], Y[model.learning_rows_])
     np.testing.assert_allclose(model.predict(TABLE), model.estimator_.predict(learnt.transform(TABLE)), rtol=1e-12)
     assert learnt.describe() in model.summary()
+    shaping_rows(model, TABLE)  # which knows the learning rows again
     new, truth = deliveries(400, seed=1)
     intervals = model.predict_interval(new)
     assert 0.82 <= np.mean((intervals[:, 0] <= truth) & (truth <= intervals[:, 1])) <= 0.98
@@ -111,6 +114,13 @@ def test_the_kernel_sees_what_the_transformers_of_a_pipeline_make():
     assert "The kernel sees what the transformers of the point model make, standardised." in model.summary()
 
 
+def test_a_page_about_a_data_frame(tmp_path):
+    columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["ward"]), ("passthrough", ["flag"]))
+    model = SoSBandRegressor(make_pipeline(columns, Ridge()), preprocessor=TableEncoder(), **FAST)
+    write_page(TABLE, Y, tmp_path / "page.html", estimator=model, random_state=0)
+    assert "4 of 5 features have no axis" in (tmp_path / "page.html").read_text(encoding="utf-8")  # all but the flag
+
+
 def test_a_pipeline_that_ends_in_no_numbers_leaves_the_kernel_to_the_encoder():
     boosting = HistGradientBoostingRegressor(max_iter=5, categorical_features=[0])
     ward_only = make_column_transformer(("passthrough", ["ward"])).set_output(transform="pandas")
@@ -158,7 +168,7 @@ def residual_size(made, fold_points):
 
 def own_target_known(codes, y):
     """The broken encoder: learning rows get the mean target of all rows, their own included."""
-    return encoder._target_encoder().fit(codes, y).transform(codes)
+    return encoder.target_encoder().fit(codes, y).transform(codes)
 
 
 def test_residuals_of_noise_have_the_size_of_the_noise(monkeypatch):

@@ -32,8 +32,7 @@ from sosbands.regressors.rows import (
     row_hashes,
     split_rows,
 )
-from sosbands.tables.columns import is_number_table
-from sosbands.tables.encoder import table_of
+from sosbands.tables.columns import is_number_table, table_of
 
 LEARNT = "learning_hashes_"  # the last attribute that learning sets
 

@@ -298,7 +298,8 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
             fold_points=self.preprocessor_.fold_points(rows.for_kernel, y, points) if encodes else None,
         )
         self.residual_rms_ = float(np.sqrt(np.mean(np.square(learnt.residual))))
-        self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
+        seen = points if self.reads_numbers_ else dense_points(self.preprocessor_, rows.for_kernel)  # as new rows are
+        self.learning_mean_, self.learning_scale_ = seen.mean(axis=0), seen.std(axis=0)
         keep = without_outliers(learnt.residual, self.outlier_fraction)
         keep = keep if weight is None else keep & (weight > 0)
         facts = self._learning_facts(points, learnt, rng, weight).take(keep)

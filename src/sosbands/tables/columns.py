@@ -70,8 +70,9 @@ class Column:
             return self._parsed(kind)
         if self.kind != kind and not (kind == NUMBER and self.kind == BOOLEAN) and not (days and self.kind == NUMBER):
             empty = bool(np.isnan(self.values).all())
-            zero_one = np.isin(self.values[~np.isnan(self.values)], (0, 1)).all()  # what gaps make of booleans
-            if not (empty or (kind == BOOLEAN and self.kind == NUMBER and zero_one)):
+            # booleans become such numbers by gaps, by means, and along an axis that is drawn through them
+            near = kind == BOOLEAN and self.kind == NUMBER and bool(np.nanmax(np.abs(self.values - 0.5), initial=0) < 1)
+            if not (empty or near):
                 raise self.error(f"holds {PLURALS[self.kind]}, expected {PLURALS[kind]} as in the learning rows")
         infinite = np.flatnonzero(np.isinf(self.values))
         if len(infinite):
@@ -128,6 +129,24 @@ def column_names(X: Any) -> list[str]:
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame of pandas or polars."""
     return hasattr(X, "iloc") or hasattr(X, "get_columns")
+
+
+def table_of(X: Any) -> Any:
+    """A data frame as it is, anything else as an array of two dimensions."""
+    if issparse(X):
+        raise TypeError("X is a sparse matrix: expected a dense table (X.toarray()), sparse data are not supported")
+    table = X if is_frame(X) else np.asarray(X)
+    if len(table.shape) != 2:
+        raise ValueError(
+            f"X has shape {table.shape}: expected two dimensions, rows and features. Reshape your data: "
+            "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
+        )
+    if not all(table.shape):
+        what, k = ("sample", 0) if not table.shape[0] else ("feature", 1)
+        raise ValueError(f"X has {table.shape[k]} {what}(s) (shape={table.shape}) while a minimum of 1 is required.")
+    if not is_frame(table) and table.dtype.kind == "c":
+        raise ValueError("X holds complex numbers. Complex data not supported")
+    return table
 
 
 def is_number_table(X: Any) -> bool:

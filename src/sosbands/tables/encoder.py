@@ -10,21 +10,19 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import KFold
-from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands._arguments import check
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands._words import listed, many
 from sosbands.exceptions import IdentifierWarning
-from sosbands.tables.columns import Column, column_names, is_frame, read_column
+from sosbands.tables.columns import Column, column_names, is_frame, read_column, table_of
 from sosbands.tables.kinds import BOOLEAN, CATEGORY, DATE, KINDS, NUMBER
+from sosbands.tables.targets import cross_fitted, plain_output, target_encoder
 
 FEW = 20  # categories up to so many get a column each
 RARE = 5  # learning rows that a category needs for a column of its own
-SMOOTH = 2.0  # rows' worth of the mean of all that a category's mean target is drawn towards
-FOLDS = 5
 IDENTIFIERS = 0.5  # share of the learning rows with a text of their own above which these say nothing
 UNSEEN = -1
 
@@ -116,7 +114,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             places = slice(points.shape[1] - codes.shape[1], None)
             table[learn, places] = self._scaled_targets(cross_fitted(codes[learn], y[learn]))
             table[held, places] = self._scaled_targets(
-                _target_encoder().fit(codes[learn], y[learn]).transform(codes[held])
+                target_encoder().fit(codes[learn], y[learn]).transform(codes[held])
             )
             return table
 
@@ -179,7 +177,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(names)
         self._learn_levels(columns)
         codes = self._codes(columns)
-        self._learn_plain(columns, codes)
+        self._learnplain_output(columns, codes)
         parts = self._plain_parts(columns, codes)
         if self.by_target_:
             parts.append(self._learn_targets(codes[:, len(self.one_hot_) :], y))
@@ -215,12 +213,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._index_levels()
 
     def _is_identifier(self, name: str, counts: IntArray) -> bool:
-        single, n = int(np.count_nonzero(counts == 1)), int(counts.sum())
-        if single <= IDENTIFIERS * n:
+        if np.count_nonzero(counts == 1) <= IDENTIFIERS * counts.sum():
             return False
         warnings.warn(
-            f"column {name!r}: {single} of the {n} learning rows have a text of their own there, as identifiers do, "
-            "which says nothing about new rows: these texts count as one; leave the column out",
+            f"column {name!r}: most learning rows have a text of their own there, as identifiers do, which says "
+            "nothing about new rows: these texts count as one; leave the column out",
             IdentifierWarning,
             stacklevel=2,
         )
@@ -229,7 +226,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _index_levels(self) -> None:
         self._places = {name: {text: k for k, text in enumerate(texts)} for name, texts in self.levels_.items()}
 
-    def _learn_plain(self, columns: Sequence[Column], codes: IntArray) -> None:
+    def _learnplain_output(self, columns: Sequence[Column], codes: IntArray) -> None:
         """Medians, scales, gaps, and the categories with a column each."""
         numbers = self._numbers(columns)
         names = [*self._of(NUMBER, DATE), *self._of(BOOLEAN)]
@@ -237,16 +234,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             missing = np.isnan(numbers)
             shares = dict(zip(names, missing.mean(axis=0).tolist(), strict=True))
             self.gaps_ = [name for name, share in shares.items() if 0 < share < 1 and self.mark_gaps]
-            self.filler_ = _plain(SimpleImputer(strategy="median", keep_empty_features=True)).fit(numbers)
+            self.filler_ = plain_output(SimpleImputer(strategy="median", keep_empty_features=True)).fit(numbers)
             if self.scale and self._of(NUMBER, DATE):
-                self.scaler_ = _plain(StandardScaler()).fit(
+                self.scaler_ = plain_output(StandardScaler()).fit(
                     self.filler_.transform(numbers)[:, : len(self._of(NUMBER, DATE))]
                 )
         else:
             self.gaps_ = []
         if self.one_hot_:
             one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=RARE, sparse_output=False)
-            self.columns_encoder_ = _plain(one_hot).fit(codes[:, : len(self.one_hot_)])
+            self.columns_encoder_ = plain_output(one_hot).fit(codes[:, : len(self.one_hot_)])
 
     def _learn_targets(self, codes: IntArray, y: Any) -> Array:
         """Mean targets of all learning rows, kept for new rows, and of the learning rows by those of other folds."""
@@ -258,10 +255,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         target = np.asarray(y, dtype=float)
         if target.shape != (len(codes),):
             raise ValueError(f"y has shape {target.shape}: expected ({len(codes)},), one number for each row of X")
-        self.targets_ = _target_encoder().fit(codes, target)
+        self.targets_ = target_encoder().fit(codes, target)
         means = cross_fitted(codes, target)
         if self.scale:
-            self.target_scaler_ = _plain(StandardScaler()).fit(means)
+            self.target_scaler_ = plain_output(StandardScaler()).fit(means)
         return self._scaled_targets(means)
 
     def _scaled_targets(self, means: Array) -> Array:
@@ -305,7 +302,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = column_names(X)
         if not (self.has_names_ and is_frame(X)):
             if len(names) != self.n_features_in_:
-                raise ValueError(f"X has {len(names)} columns: expected {self.n_features_in_}, {listed(self.kinds_)}")
+                expected = f"{self.n_features_in_} features as input: {listed(self.kinds_)}"
+                raise ValueError(f"X has {len(names)} features, but TableEncoder is expecting {expected}")
             return [read_column(X, position, name) for position, name in enumerate(self.kinds_)]
         lacking = [name for name in self.kinds_ if name not in names]
         if lacking:
@@ -321,33 +319,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         name = self.one_hot_[int(column)]
         text = "(rare)" if code.startswith("infrequent") else self.levels_[name][int(code)] or "(missing)"
         return f"{name}_{text}"
-
-
-def cross_fitted(codes: IntArray, y: Array) -> Array:
-    """Mean targets of the category of each row, over rows of the other folds: none knows its own target."""
-    means = np.empty(codes.shape)
-    for learn, held in KFold(min(FOLDS, len(y)), shuffle=True, random_state=0).split(codes):
-        means[held] = _target_encoder().fit(codes[learn], y[learn]).transform(codes[held])
-    return means
-
-
-def _target_encoder() -> Any:
-    return _plain(TargetEncoder(target_type="continuous", smooth=SMOOTH))
-
-
-def _plain(part: Any) -> Any:
-    """A part that gives arrays, whatever scikit-learn is configured to give."""
-    return part.set_output(transform="default")
-
-
-def table_of(X: Any) -> Any:
-    """A data frame as it is, anything else as an array of two dimensions."""
-    table = X if is_frame(X) else np.asarray(X)
-    if len(table.shape) != 2:
-        raise ValueError(
-            f"X has shape {table.shape}: expected two dimensions, rows and features. Reshape your data: "
-            "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
-        )
-    if not table.shape[1]:
-        raise ValueError(f"X has shape {table.shape}: expected at least one column")
-    return table
