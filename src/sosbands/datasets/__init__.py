@@ -1,4 +1,4 @@
-"""Synthetic data: cases with known conditional quantiles, a simulated table of deliveries, and three of mixed columns."""
+"""Synthetic data: cases with known conditional quantiles, simulated tables of deliveries and of mixed columns."""
 
 from sosbands.datasets.deliveries import DELIVERY_COLUMNS, delivery_times
 from sosbands.datasets.mixed_tables import MIXED_TABLES, flight_delays, house_prices, taxi_fares

@@ -1,4 +1,4 @@
-"""Simulated tables as firms keep them: texts, one of 20 000 kinds, integer codes, gaps, and targets with heavy tails."""
+"""Simulated tables as firms keep them: texts (20 000 in one column), integer codes, gaps, heavy tails."""
 
 from __future__ import annotations
 

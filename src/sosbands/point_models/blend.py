@@ -41,6 +41,8 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Of the folds.
     n_jobs : int, optional
         Processes over members and folds.
+    enough_rows : int, optional
+        Folds beyond those that hold so many rows are not predicted, and say nothing of the weights; None takes all.
 
     Attributes
     ----------
@@ -52,8 +54,10 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         By what the spread of each member is multiplied to have out-of-fold errors of mean square 1.
     least_spreads_ : ndarray of shape (n_members,)
         No spread of a member is taken for less.
-    out_of_fold_prediction_, out_of_fold_std_ : ndarray of shape (n,)
-        Of each learning row, by members that have not seen it.
+    out_of_fold_rows_ : ndarray of int
+        Positions of the learning rows in the folds that were predicted, increasing.
+    out_of_fold_prediction_, out_of_fold_std_ : ndarray
+        Of each of these rows, by members that have not seen it.
     """
 
     def __init__(
@@ -63,12 +67,14 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         equal_rows: float = 20.0,
         random_state: Any = None,
         n_jobs: int | None = None,
+        enough_rows: int | None = None,
     ) -> None:
         self.members = members
         self.cv = cv
         self.equal_rows = equal_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.enough_rows = enough_rows
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit every member to the folds, weigh them, and fit those with a weight to all rows.
@@ -87,18 +93,21 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rows, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = np.asarray(y, dtype=float)
         folds = list(KFold(min(self.cv, len(y)), shuffle=True, random_state=self.random_state).split(rows))
+        folds = folds[: folds_for(len(y), len(folds), self.enough_rows)]
+        self.out_of_fold_rows_ = np.sort(np.concatenate([held for _, held in folds]))
         fitted = [clone(member).fit(rows, y) for member in self.members]
         parallel = Parallel(n_jobs=self.n_jobs)
         tasks = [(_for_fold(model), learn, held) for model in fitted for learn, held in folds]
         parts = parallel(delayed(_held_out)(model, rows, y, learn, held) for model, learn, held in tasks)
         seen = [_joined(parts[k * len(folds) :][: len(folds)], [held for _, held in folds]) for k in range(len(fitted))]
-        weights = blend_weights(np.column_stack([each.mean for each in seen]) - y[:, None], self.equal_rows)
+        target = y[self.out_of_fold_rows_]
+        weights = blend_weights(np.column_stack([each.mean for each in seen]) - target[:, None], self.equal_rows)
         kept = np.flatnonzero(weights > 0)
         self.members_ = [fitted[k] for k in kept]
         self.weights_ = weights[kept] / weights[kept].sum()
         seen = [seen[k] for k in kept]
         self.least_spreads_ = np.array([LEAST_SPREAD * each.spread.mean() or 1.0 for each in seen])
-        errors = [(y - each.mean) / np.maximum(each.spread, least) for each, least in self._with_least(seen)]
+        errors = [(target - each.mean) / np.maximum(each.spread, least) for each, least in self._with_least(seen)]
         self.spread_factors_ = np.array([np.sqrt(np.mean(np.square(error))) or 1.0 for error in errors])
         self.out_of_fold_prediction_, self.out_of_fold_std_ = self._blend(seen)
         return self
@@ -163,6 +172,11 @@ def blend_weights(errors: Array, equal_rows: float) -> Array:
     b = np.concatenate([np.zeros(len(errors)), np.full(K, pull / K), [sums]])
     weights: Array = nnls(A, b)[0]
     return np.asarray(weights / weights.sum())
+
+
+def folds_for(n: int, folds: int, enough_rows: int | None) -> int:
+    """How many of the folds of n rows hold `enough_rows` together; all of them if it is None."""
+    return folds if enough_rows is None else min(folds, max(1, -(-enough_rows * folds // n)))
 
 
 def _for_fold(model: Any) -> Any:

@@ -48,6 +48,10 @@ class NoiseData:
     r: Array
     rows: IntArray
 
+    def take(self, rows: IntArray) -> NoiseData:
+        """Some of them."""
+        return self if len(rows) == len(self.r) else NoiseData(self.facts.take(rows), self.r[rows], self.rows[rows])
+
 
 @dataclass(frozen=True, eq=False)
 class BandProblem:

@@ -25,6 +25,7 @@ from sosbands.regressors.rows import (
     learnt_rows,
     naming_preprocessor,
     row_hashes,
+    sampled,
     split_rows,
 )
 
@@ -41,6 +42,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     """
 
     _saved_parts: ClassVar[tuple[type, ...]] = ()  # further types of this package that a fitted model holds
+    _most_rows: ClassVar[tuple[int, int] | None] = None  # to learn from and to calibrate on; more are left aside
 
     calibration_size: Any
     cv: Any
@@ -52,6 +54,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     learning_rows_: IntArray
     calibration_rows_: IntArray
     n_learnt_calibration_rows_: int
+    n_unused_rows_: int
 
     def _check_parameters(self) -> None:
         """Raise an error that names a parameter, its value and what was expected."""
@@ -78,7 +81,13 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         return dense_points(None, rows.for_kernel)
 
     def _fit_point_model(
-        self, X: Any, y: Array, random_state: int | np.random.RandomState, *, with_std: bool = False
+        self,
+        X: Any,
+        y: Array,
+        random_state: int | np.random.RandomState,
+        *,
+        with_std: bool = False,
+        enough_rows: int | None = None,
     ) -> LearntResiduals:
         """Point model and residuals of the learning rows, for a subclass with `estimator`, `residuals`, `cv`, `n_jobs`.
 
@@ -93,6 +102,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             random_state=random_state,
             n_jobs=self.n_jobs,
             with_std=with_std,
+            enough_rows=enough_rows,
         )
         self.estimator_, self.residual_rule_ = found.model, found.rule
         self._say(f"point model {model_words(self.estimator_)} fitted to {len(y)} rows")
@@ -123,6 +133,10 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             raise ValueError("groups was given: expected None with calibration_size=None, as fit does not calibrate")
         rng = check_random_state(self.random_state)
         self.learning_rows_, self.calibration_rows_ = split_rows(len(rows), self.calibration_size, rng, labels)
+        if self._most_rows is not None and labels is None:
+            parts = zip((self.learning_rows_, self.calibration_rows_), self._most_rows, strict=True)
+            self.learning_rows_, self.calibration_rows_ = (sampled(part, most, rng) for part, most in parts)
+        self.n_unused_rows_ = len(rows) - len(self.learning_rows_) - len(self.calibration_rows_)
         lost = [] if labels is None else groups_without(labels, self.calibration_rows_)
         if lost:
             warnings.warn(

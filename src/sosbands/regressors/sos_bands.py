@@ -18,13 +18,22 @@ from sosbands.point_models import LearntResiduals, one_per_row, predict_with_spr
 from sosbands.regressors.band_problem import BandProblem, NoiseData, band_problem, tune_bands, widened_off_data
 from sosbands.regressors.base import LEARNT, SplitRegressor
 from sosbands.regressors.base_scales import fit_size_forest, forest_sizes, model_lengthscales
-from sosbands.regressors.parameters import check_band_kernel, check_parameters, lengthscale_in_use, scales_wanted
-from sosbands.regressors.rows import Rows, dense_points, make_preprocessor, without_outliers
+from sosbands.regressors.parameters import (
+    check_band_kernel,
+    check_parameters,
+    is_paper,
+    lengthscale_in_use,
+    scales_wanted,
+)
+from sosbands.regressors.rows import Rows, dense_points, make_preprocessor, sampled, without_outliers
 from sosbands.regressors.summary import describe
 from sosbands.tuning import Rules
 from sosbands.tuning.views import FOREST, MODEL, RowFacts
 
 MAX_ITERATIONS = 2000  # of the last solve, which ends by then, certified or with a warning
+LEARNING_ROWS, CALIBRATION_ROWS = 500_000, 200_000  # at most: more take time and memory, and change next to nothing
+NOISE_ROWS = 20_000  # whose residuals are enough to learn the noise from
+BAND_ROWS = 10_000  # of these, for the bands: features of all of them are in memory at once
 
 
 class SoSBandRegressor(SplitRegressor):
@@ -38,7 +47,7 @@ class SoSBandRegressor(SplitRegressor):
     ----------
     estimator : regressor, pipeline, FrozenEstimator or callable, optional
         The point model; it is cloned and fitted on the learning rows, which it gets as they were given (a data frame
-        stays one). None is a blend of a Gaussian process (up to 2000 learning rows), extra trees, gradient boosting
+        stays one). None is a blend of a Gaussian process (of 1000 rows above 2000), extra trees, gradient boosting
         and ridge regression, weighed by their out-of-fold errors; it sees what a transformer given as `preprocessor`
         makes.
     confidence_level : float
@@ -165,11 +174,18 @@ class SoSBandRegressor(SplitRegressor):
         Rows given to `fit` that shape each band.
     learning_rows_, calibration_rows_ : ndarray of int
         Rows given to `fit` that were learnt from and held back.
+    n_noise_rows_, n_band_rows_ : int
+        Learning rows whose residuals were used to learn the noise, and of these the bands: all of them up to some
+        20 000 and 10 000, and with ``learning_coverage=1``.
+    n_unused_rows_ : int
+        Rows given to `fit` that were neither learnt from nor held back, as at most 500 000 and 200 000 are.
     n_learnt_calibration_rows_ : int
         Calibration rows that `fit` had learnt from; above 0 the coverage guarantee is void.
     scores_ : ndarray
         Calibration scores.
     """
+
+    _most_rows = (LEARNING_ROWS, CALIBRATION_ROWS)
 
     def __init__(
         self,
@@ -257,15 +273,20 @@ class SoSBandRegressor(SplitRegressor):
         self.model_sees_points_ = self.estimator is None and not self.reads_numbers_
         points = dense_points(self.preprocessor_, rows.for_kernel)
         check_band_kernel(self, points.shape[1])
-        with_std = MODEL in scales_wanted(self)
-        learnt = self._fit_point_model(points if self.model_sees_points_ else rows.for_model, y, rng, with_std=with_std)
+        X, with_std = points if self.model_sees_points_ else rows.for_model, MODEL in scales_wanted(self)
+        all_rows = is_paper(self) or self.learning_coverage == 1  # bands that cover every row must see every row
+        noise_rows, band_rows = (len(y), len(y)) if all_rows else (NOISE_ROWS, BAND_ROWS)
+        learnt = self._fit_point_model(X, y, rng, with_std=with_std, enough_rows=noise_rows)
         self.residual_rms_ = float(np.sqrt(np.mean(np.square(learnt.residual))))
         self.learning_mean_, self.learning_scale_ = points.mean(axis=0), points.std(axis=0)
-        keep = without_outliers(learnt.residual, self.outlier_fraction)
-        facts = self._learning_facts(points, learnt, rng).take(keep)
-        data = NoiseData(facts, learnt.residual[keep], self.learning_rows_[keep])
+        learnt, noisy = learnt.sample(noise_rows, rng)
+        facts = self._learning_facts(points[noisy], learnt, rng)
+        keep = np.flatnonzero(without_outliers(learnt.residual, self.outlier_fraction))
+        data = NoiseData(facts.take(keep), learnt.residual[keep], self.learning_rows_[noisy][keep])
         self.tuning_ = tune_bands(self, data, rng, clock)
-        self._learn_bands(band_problem(self, data))
+        bands = data.take(sampled(np.arange(len(keep)), band_rows, rng))
+        self.n_noise_rows_, self.n_band_rows_ = len(data.r), len(bands.r)
+        self._learn_bands(band_problem(self, bands))
 
     def _learning_facts(self, points: Array, learnt: LearntResiduals, rng: np.random.RandomState) -> RowFacts:
         """What is known of the learning rows, as far as something may look at it."""

@@ -14,7 +14,7 @@ from sosbands.tuning.views import INPUTS, NO_SCALE
 
 def describe(model: Any) -> str:
     """What was learnt, how asymmetric it is, what shapes it, how certain the solver is, what calibration did."""
-    sections = (_learnt, _reasons, _asymmetry, _shape, _certificate, _calibration, _promise)
+    sections = (_learnt, _rows, _reasons, _asymmetry, _shape, _certificate, _calibration, _promise)
     return "\n".join(filter(None, (section(model) for section in sections)))
 
 
@@ -30,6 +30,17 @@ def _learnt(model: Any) -> str:
         chosen += f" Bands in units of the base scale {model.view_.base_scale!r}{looks}."
     residuals = f"from {rows}, by {model.residual_rule_} residuals (RMS {model.residual_rms_:.4g})"
     return f"Bands around {name}, learnt {residuals}. {chosen}"
+
+
+def _rows(model: Any) -> str:
+    """Where some of the rows were enough: what was learnt from how many."""
+    n, noise, bands = len(model.learning_rows_), getattr(model, "n_noise_rows_", 0), getattr(model, "n_band_rows_", 0)
+    parts = []
+    if 0 < bands < n * (1 - model.outlier_fraction) - 1:
+        parts.append(f"The noise was learnt from the residuals of {noise} of these rows, the bands from {bands}.")
+    if getattr(model, "n_unused_rows_", 0):
+        parts.append(f"{model.n_unused_rows_} of the rows given, drawn at random, were not used: there are enough.")
+    return " ".join(parts)
 
 
 def _reasons(model: Any) -> str:
