@@ -14,7 +14,7 @@ from sosbands._types import Array
 from sosbands.kernels import KernelFeatures
 from sosbands.kernels.landmark_kernel import LandmarkKernel
 
-PRODUCT_ERROR = 1e-8  # of its largest value at a landmark: so much may the quick way change a function
+PRODUCT_ERROR = 1e-7  # of its largest value at a landmark: so much may the quick way change a function
 
 
 @dataclass(frozen=True, eq=False)
