@@ -374,12 +374,15 @@ def test_default_regressor():
     assert type(default_regressor(39)) is GaussianProcess
     forests = [ExtraTreesRegressor, RandomForestRegressor]
     few, some = [GaussianProcess, *forests], [GaussianProcess, ExtraTreesRegressor, HistGradientBoostingRegressor]
-    expected = {40: few, 199: few, 200: some, 2000: some, 2001: some[1:], 20_000: some[1:], 20_001: some[2:]}
+    expected = {40: few, 199: few, 200: some, 2000: some, 2001: some, 20_000: some, 20_001: some}
     for n, types in expected.items():
         blend = default_regressor(n, random_state=3)
         ridge, *others = blend.members
         assert isinstance(ridge[-1], RidgeCV)
         assert [type(each) for each in others] == types
+        assert others[0].max_rows == (None if n <= 2000 else 1000)
+        assert others[1].max_samples == (None if n <= 20_000 else 10_000)
+        assert others[1].bootstrap == (n > 20_000)
         seeds = {each.random_state for each in others if hasattr(each, "random_state")} | {blend.random_state}
         assert len(seeds) == 1
         assert isinstance(seeds.pop(), int)

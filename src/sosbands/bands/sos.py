@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from sosbands._threads import ONE_THREAD
 from sosbands._types import Array
 from sosbands.kernels import KernelFeatures
+from sosbands.kernels.landmark_kernel import LandmarkKernel
+
+PRODUCT_ERROR = 1e-7  # of its largest value at a landmark: so much may the quick way change a function
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +24,8 @@ class SoSFunction:
 
     ``v(x) = 1 - ||L^-1 k_P(x)||^2 / k(x, x)`` is what the features leave of the kernel: 0 at the learning points, 1 far
     from them. For a kernel of constant variance a multiple of it is a sum of squares too, of functions that vanish at
-    the pivots.
+    the pivots. Deployed features of many landmarks P look at the first of them only, and take what these leave of the
+    learning points for nothing (`KernelFeatures.support_rank`).
 
     Attributes
     ----------
@@ -66,7 +72,7 @@ class SoSFunction:
     @ONE_THREAD
     def __call__(self, X: Any) -> Array:
         """Values at the rows of `X`, computed in blocks: memory does not grow with rows times features."""
-        if self.beyond:
+        if self.beyond or self.features.support_rank:
             return evaluate_pair(self, self, X)[0]
         return np.concatenate([np.zeros(0), *(self._values(Phi) for Phi in self.features.blocks(X))])
 
@@ -75,9 +81,42 @@ class SoSFunction:
         values: Array = np.square(self.B.T @ Phi).sum(axis=0)
         return values + self.ridge * np.square(Phi).sum(axis=0) if self.ridge else values
 
+    @cached_property
+    def _weights(self) -> Array | None:
+        """``C = L^-T B``, by which ``B' Phi(x) = C' k_P(x)`` takes r instead of p operations for each kernel value.
+
+        None where rounding might be seen in the function: with ``R = L' C - B`` what it changes of a square is at most
+        ``||R|| sqrt(k(x, x))``, and what rounding of the kernel does at most that times the sums of ``|C|``.
+        """
+        f, L = self.features, self.features.L
+        if self.ridge or not f.support_rank:
+            return None
+        B = self.B[1:] if f.constant else self.B
+        C: Array = solve_triangular(L, B, lower=True, trans="T", check_finite=False)
+        at_landmarks = L @ B + (f.constant * self.B[0] if f.constant else 0.0)
+        largest = float(np.sqrt(np.square(at_landmarks).sum(axis=1).max(initial=0.0)))
+        error = np.linalg.norm(L.T @ C - B) + self._landmark_kernel.rounding * np.linalg.norm(np.abs(C).sum(axis=0))
+        return C if 2 * error <= PRODUCT_ERROR * largest else None
+
+    @cached_property
+    def _landmark_kernel(self) -> LandmarkKernel:
+        return LandmarkKernel(self.features.kernel, self.features.landmarks)
+
+    def _products(self, K: Array) -> Array:
+        """Values from kernel values of points against the landmarks, without what is added far from the data."""
+        assert self._weights is not None
+        parts = K @ self._weights
+        if self.features.constant:
+            parts += self.features.constant * self.B[0]
+        return np.asarray(np.square(parts).sum(axis=1))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickling and saving: the fields, without what evaluation derives from them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def deployed(self) -> SoSFunction:
         """The same function without the features of the learning points, which evaluation does not need."""
-        return replace(self, features=replace(self.features, V=self.features.V[:, :0].copy()))
+        return replace(self, features=self.features.deployed())
 
 
 def deployed_pair(lower: SoSFunction, upper: SoSFunction) -> tuple[SoSFunction, SoSFunction]:
@@ -95,18 +134,39 @@ def evaluate_pair(lower: SoSFunction, upper: SoSFunction, X: Any) -> tuple[Array
     The support ``||Phi(x)||^2 / k(x, x)``, without a constant among the features, is 1 at the learning points and tends
     to 0 far from them; with different features below and above it is the smaller of the two.
     """
-    below, above, kept = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
     same = upper.features is lower.features
-    pairs = ((P, P) for P in lower.features.blocks(X)) if same else _aligned(lower, upper, X)
-    for Phi_lo, Phi_up in pairs:
-        below.append(lower._values(Phi_lo))
-        above.append(upper._values(Phi_up))
-        kept.append(np.minimum(lower.features.kept(Phi_lo), upper.features.kept(Phi_up)))
+    if same and lower._weights is not None and upper._weights is not None:
+        parts = _by_products(lower, upper, X)
+    else:
+        parts = _by_features(
+            ((P, P) for P in lower.features.blocks(X)) if same else _aligned(lower, upper, X), lower, upper
+        )
+    empty = np.zeros(0)
+    below, above, kept = (np.concatenate(part) for part in zip((empty, empty, empty), *parts, strict=True))
     variance = lower.features.variance(X)
-    share = np.divide(np.concatenate(kept), variance, out=np.zeros(len(variance)), where=variance > 0)
+    share = np.divide(kept, variance, out=np.zeros(len(variance)), where=variance > 0)
     support = np.minimum(share, 1.0)
     left = 1.0 - support
-    return np.concatenate(below) + lower.beyond * left, np.concatenate(above) + upper.beyond * left, support
+    return below + lower.beyond * left, above + upper.beyond * left, support
+
+
+Parts = Iterator[tuple[Array, Array, Array]]
+
+
+def _by_products(lower: SoSFunction, upper: SoSFunction, X: Any) -> Parts:
+    """Both functions and what is kept of k(x, x), block by block, from kernel values against the landmarks alone."""
+    features = lower.features
+    for K in features.kernel_blocks(X, lower._landmark_kernel):
+        below = lower._products(K)
+        above = below if upper is lower else upper._products(K)
+        yield below, above, features.kept_by_first(K) / features.support_level
+
+
+def _by_features(pairs: Iterator[tuple[Array, Array]], lower: SoSFunction, upper: SoSFunction) -> Parts:
+    """The same from the features below and above, which take a triangular solve with all landmarks."""
+    for Phi_lo, Phi_up in pairs:
+        kept = np.minimum(lower.features.kept(Phi_lo), upper.features.kept(Phi_up))
+        yield lower._values(Phi_lo), upper._values(Phi_up), kept
 
 
 def _aligned(lower: SoSFunction, upper: SoSFunction, X: Any) -> Iterator[tuple[Array, Array]]:

@@ -1,6 +1,17 @@
-"""Synthetic data: cases with known conditional quantiles, and a simulated table of deliveries."""
+"""Synthetic data: cases with known conditional quantiles, simulated tables of deliveries and of mixed columns."""
 
 from sosbands.datasets.deliveries import DELIVERY_COLUMNS, delivery_times
+from sosbands.datasets.mixed_tables import MIXED_TABLES, flight_delays, house_prices, taxi_fares
 from sosbands.datasets.synthetic import CASE_NUMBERS, SyntheticCase, synthetic_case
 
-__all__ = ["CASE_NUMBERS", "DELIVERY_COLUMNS", "SyntheticCase", "delivery_times", "synthetic_case"]
+__all__ = [
+    "CASE_NUMBERS",
+    "DELIVERY_COLUMNS",
+    "MIXED_TABLES",
+    "SyntheticCase",
+    "delivery_times",
+    "flight_delays",
+    "house_prices",
+    "synthetic_case",
+    "taxi_fares",
+]

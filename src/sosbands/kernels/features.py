@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array
 
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.exceptions import InfeasibleProblemError, LowRankWarning
+from sosbands.kernels.landmark_kernel import LandmarkKernel
 from sosbands.kernels.pivoted_cholesky import check_remainder, dense_pivoted_cholesky, greedy_pivoted_cholesky
 from sosbands.kernels.resolve import CallableKernel, Kernel, PrecomputedKernel
 from sosbands.kernels.stationary import StationaryKernel
@@ -21,6 +22,7 @@ from sosbands.kernels.stationary import StationaryKernel
 DENSE_ROWS = 4000  # up to here the full matrix (128 MB) is formed and factorised by LAPACK
 BLOCK_VALUES = 250_000  # kernel values of new points held at a time: 2 MB stays in the cache, which is fastest
 BLOCK_PIVOTS = 64
+SUPPORT_RANK = 256  # landmarks by which deployed features with more of them judge the support of new points
 EXACT_ROWS, AUTO_TRACE, AUTO_RANK = 500, 1e-6, 2000  # what "auto" stands for
 Rank = str | int | float | tuple[int, float]
 
@@ -47,6 +49,11 @@ class KernelFeatures:
         ``min_i (V'V)_ii / K_ii`` over the learning points.
     constant : float
         The first feature, or 0 if there is none. It counts neither in the two numbers above nor as support.
+    support_rank : int
+        How many of the landmarks, the first ones, tell the support of new points; 0 stands for all. Pivots come in the
+        order of what the earlier ones leave, so that the first ones cover the learning points.
+    support_level : float
+        What these keep of ``k(x, x)`` at every learning point, or more: that much counts as full support.
     """
 
     kernel: Kernel
@@ -56,6 +63,8 @@ class KernelFeatures:
     trace_left_out: float
     smallest_ratio: float
     constant: float = 0.0
+    support_rank: int = 0
+    support_level: float = 1.0
 
     @property
     def rank(self) -> int:
@@ -89,12 +98,31 @@ class KernelFeatures:
         for start in range(0, len(points), rows):
             yield self._features(points[start : start + rows])
 
+    def kernel_blocks(self, X: Any, k: LandmarkKernel) -> Iterator[Array]:
+        """Kernel values against the landmarks, (rows, landmarks), of blocks of points; the next overwrites the last."""
+        return k.blocks(self._check_points(X), self.block_rows)
+
     def _features(self, points: AnyArray) -> Array:
         if not isinstance(self.kernel, CallableKernel):
             points = points.astype(float, copy=False)  # block by block, so that float32 input is never copied whole
         # Φ(x) = L⁻¹ k_P(x)
         Phi: Array = solve_triangular(self.L, self.kernel(points, self.landmarks).T, lower=True, check_finite=False)
         return _with_constant(Phi, self.constant) if self.constant else Phi
+
+    def kept_by_first(self, K: Array) -> Array:
+        """What the first `support_rank` landmarks keep of ``k(x, x)``, from kernel values of points against all."""
+        q = self.support_rank
+        Phi = solve_triangular(self.L[:q, :q], K[:, :q].T, lower=True, check_finite=False)
+        return np.asarray(np.square(Phi).sum(axis=0))
+
+    def deployed(self) -> KernelFeatures:
+        """The same features for new points only: without `V`, and with a support that few landmarks tell."""
+        bare = replace(self, V=self.V[:, :0].copy())
+        if len(self.L) <= SUPPORT_RANK or not isinstance(self.kernel, StationaryKernel) or not self.V.shape[1]:
+            return bare
+        first = self.V[1 : 1 + SUPPORT_RANK] if self.constant else self.V[:SUPPORT_RANK]
+        level = float(np.einsum("ij,ij->j", first, first).min())
+        return replace(bare, support_rank=SUPPORT_RANK, support_level=level)
 
     def kept(self, Phi: Array) -> Array:
         """``||L^-1 k_P(x)||^2``, how much of ``k(x, x)`` the features of points keep."""

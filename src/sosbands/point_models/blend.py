@@ -44,6 +44,8 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Of the folds.
     n_jobs : int, optional
         Processes over members and folds.
+    enough_rows : int, optional
+        Folds beyond those that hold so many rows are not predicted, and say nothing of the weights; None takes all.
 
     Attributes
     ----------
@@ -55,8 +57,10 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         By what the spread of each member is multiplied to have out-of-fold errors of mean square 1.
     least_spreads_ : ndarray of shape (n_members,)
         No spread of a member is taken for less.
-    out_of_fold_prediction_, out_of_fold_std_ : ndarray of shape (n,)
-        Of each learning row, by members that have not seen it.
+    out_of_fold_rows_ : ndarray of int
+        Positions of the learning rows in the folds that were predicted, increasing.
+    out_of_fold_prediction_, out_of_fold_std_ : ndarray
+        Of each of these rows, by members that have not seen it.
     """
 
     def __init__(
@@ -66,12 +70,14 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         equal_rows: float = 20.0,
         random_state: Any = None,
         n_jobs: int | None = None,
+        enough_rows: int | None = None,
     ) -> None:
         self.members = members
         self.cv = cv
         self.equal_rows = equal_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.enough_rows = enough_rows
 
     def fit(
         self,
@@ -103,6 +109,8 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y = np.asarray(y, dtype=float)
         w = None if sample_weight is None else read_weights(sample_weight, len(rows))
         folds = list(KFold(min(self.cv, len(y)), shuffle=True, random_state=self.random_state).split(rows))
+        folds = folds[: folds_for(len(y), len(folds), self.enough_rows)]
+        self.out_of_fold_rows_ = np.sort(np.concatenate([held for _, held in folds]))
         fitted = [fit_model(clone(member), rows, y, w) for member in self.members]
         parallel = Parallel(n_jobs=self.n_jobs)
         tables = [rows if fold_points is None else fold_points(learn, held) for learn, held in folds]
@@ -113,15 +121,17 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ]
         parts = parallel(delayed(_held_out)(model, table, y, w, learn, held) for model, table, learn, held in tasks)
         seen = [_joined(parts[k * len(folds) :][: len(folds)], [held for _, held in folds]) for k in range(len(fitted))]
-        counts = np.ones(len(y)) if w is None else w / w.mean()
-        errors = np.sqrt(counts[:, None]) * (np.column_stack([each.mean for each in seen]) - y[:, None])
+        target = y[self.out_of_fold_rows_]
+        counts = np.ones(len(target)) if w is None else w[self.out_of_fold_rows_]
+        counts = counts / (counts.mean() or 1.0)
+        errors = np.sqrt(counts[:, None]) * (np.column_stack([each.mean for each in seen]) - target[:, None])
         weights = blend_weights(errors, self.equal_rows)
         kept = np.flatnonzero(weights > 0)
         self.members_ = [fitted[k] for k in kept]
         self.weights_ = weights[kept] / weights[kept].sum()
         seen = [seen[k] for k in kept]
         self.least_spreads_ = np.array([LEAST_SPREAD * each.spread.mean() or 1.0 for each in seen])
-        sizes = [np.square((y - each.mean) / np.maximum(each.spread, least)) for each, least in self._with_least(seen)]
+        sizes = [np.square((target - e.mean) / np.maximum(e.spread, least)) for e, least in self._with_least(seen)]
         self.spread_factors_ = np.array([np.sqrt(np.mean(counts * size)) or 1.0 for size in sizes])
         self.out_of_fold_prediction_, self.out_of_fold_std_ = self._blend(seen)
         return self
@@ -187,6 +197,11 @@ def blend_weights(errors: Array, equal_rows: float) -> Array:
     b = np.concatenate([np.zeros(len(errors)), np.full(K, pull / K), [sums]])
     weights: Array = nnls(A, b)[0]
     return np.asarray(weights / weights.sum())
+
+
+def folds_for(n: int, folds: int, enough_rows: int | None) -> int:
+    """How many of the folds of n rows hold `enough_rows` together; all of them if it is None."""
+    return folds if enough_rows is None else min(folds, max(1, -(-enough_rows * folds // n)))
 
 
 def _for_fold(model: Any) -> Any:

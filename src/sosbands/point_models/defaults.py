@@ -22,7 +22,9 @@ from sosbands.point_models.gaussian_process import GaussianProcess
 MIN_BLEND_ROWS = 40  # fewer say nothing about which model predicts best
 MIN_BOOSTING_ROWS = 200
 MAX_GAUSSIAN_PROCESS_ROWS = 2000  # its cost grows with their cube
+SAMPLED_PROCESS_ROWS = 1000  # of more rows: less, as predictions cost their square
 MAX_TREE_ROWS = 20_000  # trees of single rows: cost and size grow with them
+SAMPLED_TREE_ROWS = 10_000  # that each tree sees of more rows
 N_TREES, MIN_LEAF = 100, 2
 RIDGE_ALPHAS = tuple(10.0**k for k in range(-3, 5))
 
@@ -42,9 +44,9 @@ def default_regressor(n_rows: int, random_state: Any = None, n_jobs: int | None 
     Returns
     -------
     GaussianProcess or ModelBlend
-        A blend, weighed by out-of-fold errors, of an anisotropic Matern-5/2 Gaussian process with noise (up to 2000
-        rows), extra trees (up to 20 000), gradient boosting (from 200 rows, below a random forest) and ridge
-        regression; the process alone below 40 rows.
+        A blend, weighed by out-of-fold errors, of an anisotropic Matern-5/2 Gaussian process with noise, extra trees,
+        gradient boosting (from 200 rows, below a random forest) and ridge regression; the process alone below 40 rows.
+        Of more than 2000 rows the process sees 1000, and of more than 20 000 each of the trees sees 10 000.
     """
     if n_rows < 1:
         raise ValueError(f"n_rows={n_rows!r}: expected an integer >= 1")
@@ -54,8 +56,10 @@ def default_regressor(n_rows: int, random_state: Any = None, n_jobs: int | None 
     members: list[Any] = [make_pipeline(StandardScaler(), RidgeCV(alphas=RIDGE_ALPHAS))]
     if n_rows <= MAX_GAUSSIAN_PROCESS_ROWS:
         members.append(GaussianProcess())
-    if n_rows <= MAX_TREE_ROWS:
-        members.append(ExtraTreesRegressor(N_TREES, min_samples_leaf=MIN_LEAF, random_state=seed))
+    else:
+        members.append(GaussianProcess(max_rows=SAMPLED_PROCESS_ROWS))
+    some: dict[str, Any] = {} if n_rows <= MAX_TREE_ROWS else {"bootstrap": True, "max_samples": SAMPLED_TREE_ROWS}
+    members.append(ExtraTreesRegressor(N_TREES, min_samples_leaf=MIN_LEAF, random_state=seed, **some))
     if n_rows < MIN_BOOSTING_ROWS:
         forest = RandomForestRegressor(N_TREES, min_samples_leaf=MIN_LEAF, max_features=1 / 3, random_state=seed)
         members.append(forest)

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sosbands._arguments import check, is_count, read_weights
 from sosbands._threads import ONE_THREAD
 from sosbands._types import Array
-from sosbands.kernels.stationary import matern52
+from sosbands.kernels.landmark_kernel import LandmarkKernel
+from sosbands.kernels.stationary import StationaryKernel, matern52
 
 # Bounds in standardised units. Variance over noise is at most 1e9, so that Cholesky never fails.
 VARIANCE_BOUNDS = (1e-3, 1e3)
@@ -31,7 +32,7 @@ START_NOISES = (1e-3, 0.1, 0.5)
 START_ROWS = 500  # at most so many rows, evenly spaced, rank the starts
 LIKELIHOOD_ROWS = 1000  # its cost grows with their cube, what they say about a few numbers hardly
 LIKELIHOOD_TOL = 1e-7  # relative; what is left of the likelihood then is far below what the data say of it
-BLOCK_ENTRIES = 4_000_000  # of the kernel matrix between new and learning rows
+BLOCK_ENTRIES = 500_000  # of the kernel matrix between new and learning rows
 
 
 def log_marginal_likelihood(theta: Array, Z: Array, z: Array, ratio: Array | float = 1.0) -> tuple[float, Array]:
@@ -94,6 +95,9 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Iterations of L-BFGS-B from each start.
     start : ndarray of shape (2 + n_features,), optional
         Where L-BFGS-B starts, instead of the grid: `theta_` of a process of similar rows.
+    max_rows : int, optional
+        Of more rows, so many, always the same, make the process; None takes all. Such a process has no leave-one-out
+        residuals of all rows.
 
     Attributes
     ----------
@@ -111,10 +115,13 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Whether L-BFGS-B met its tolerance from the best start.
     """
 
-    def __init__(self, n_starts: int = 1, max_iter: int = 200, start: Array | None = None) -> None:
+    def __init__(
+        self, n_starts: int = 1, max_iter: int = 200, start: Array | None = None, max_rows: int | None = None
+    ) -> None:
         self.n_starts = n_starts
         self.max_iter = max_iter
         self.start = start
+        self.max_rows = max_rows
 
     @ONE_THREAD
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -132,13 +139,19 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("n_starts", "max_iter"):
             value = getattr(self, name)
             check(name, value, is_count(value) and value >= 1, "an integer >= 1")
+        fine = self.max_rows is None or (is_count(self.max_rows) and self.max_rows >= 1)
+        check("max_rows", self.max_rows, fine, "None or an integer >= 1")
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        weights = np.ones(len(targets)) if sample_weight is None else read_weights(sample_weight, len(targets))
+        if self.max_rows is not None:
+            some = _sample(len(targets), self.max_rows)
+            rows, targets, weights = rows[some], targets[some], weights[some]
         X_mean, X_scale = _location_and_scale(rows)
         y_mean, y_scale = _location_and_scale(np.asarray(targets, dtype=float))
         self.y_mean_, self.y_scale_ = float(y_mean), float(y_scale)
         Z, z = (rows - X_mean) / X_scale, (targets - self.y_mean_) / self.y_scale_
-        self.noise_ratio_ = _noise_ratio(sample_weight, rows)
-        some = _sample(len(z))
+        self.noise_ratio_ = _noise_ratio(weights)
+        some = _sample(len(z), LIKELIHOOD_ROWS)
         theta = self.theta_ = self._maximise(Z[some], z[some], self.noise_ratio_[some])
         variance, noise = np.exp(theta[:2])
         self.lengthscale_ = np.exp(theta[2:]) * X_scale
@@ -166,10 +179,10 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         U = validate_data(self, X, dtype=np.float64, reset=False) / self.lengthscale_
-        rows = max(1, BLOCK_ENTRIES // len(self.X_train_))
-        blocks = [self._predict_block(U[i : i + rows], return_std) for i in range(0, len(U), rows)]
-        mean = np.concatenate([block[0] for block in blocks])
-        return (mean, np.concatenate([block[1] for block in blocks])) if return_std else mean
+        k = LandmarkKernel(StationaryKernel("matern52", (1.0,)), self.X_train_)
+        blocks = k.blocks(U, max(1, BLOCK_ENTRIES // len(self.X_train_)))
+        mean, std = (np.concatenate(part) for part in zip(*(self._moments(K, return_std) for K in blocks), strict=True))
+        return (mean, std) if return_std else mean
 
     def leave_one_out_residuals(self) -> Array:
         """Error at every learning row of the process that is conditioned on all the others, in the unit of y.
@@ -209,14 +222,15 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """``[C^-1]_ii`` of the learning rows, in standardised units."""
         return np.diag(_half_of_inverse(self.cholesky_))
 
-    def _predict_block(self, U: Array, return_std: bool) -> tuple[Array, Array]:
+    def _moments(self, K: Array, return_std: bool) -> tuple[Array, Array]:
+        """Mean and standard deviation, from correlations of new rows with the learning rows."""
         variance, noise = self.variance_ / self.y_scale_**2, self.noise_variance_ / self.y_scale_**2
-        k = variance * matern52(cdist(U, self.X_train_))
-        mean = self.y_mean_ + self.y_scale_ * (k @ self.dual_coef_)
+        mean = self.y_mean_ + self.y_scale_ * variance * (K @ self.dual_coef_)
         if not return_std:
             return mean, mean
-        explained = np.square(solve_triangular(self.cholesky_, k.T, lower=True, check_finite=False)).sum(axis=0)
-        return mean, self.y_scale_ * np.sqrt(np.maximum(variance - explained, 0.0) + noise)
+        half = solve_triangular(self.cholesky_, K.T, lower=True, check_finite=False)
+        left = variance - variance**2 * np.einsum("ij,ij->j", half, half)
+        return mean, self.y_scale_ * np.sqrt(np.maximum(left, 0.0) + noise)
 
     def _maximise(self, Z: Array, z: Array, ratio: Array) -> Array:
         def cost(theta: Array) -> tuple[float, Array]:
@@ -244,19 +258,16 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(best.x, dtype=float)
 
 
-def _noise_ratio(sample_weight: Any, rows: Array) -> Array:
+def _noise_ratio(weights: Array) -> Array:
     """Noise variance of each row over that of a row of the mean weight, within what a factorisation can take."""
-    if sample_weight is None:
-        return np.ones(len(rows))
-    weights = read_weights(sample_weight, len(rows))
-    return np.asarray(1 / np.clip(weights / weights.mean(), *WEIGHT_BOUNDS))
+    return np.asarray(1 / np.clip(weights / (weights.mean() or 1.0), *WEIGHT_BOUNDS))
 
 
-def _sample(n: int) -> slice | Array:
-    """The rows whose likelihood is maximised."""
-    if n <= LIKELIHOOD_ROWS:
+def _sample(n: int, most: int) -> slice | Array:
+    """All of n rows, or so many of them, always the same."""
+    if n <= most:
         return slice(None)
-    return np.sort(np.random.default_rng(0).choice(n, LIKELIHOOD_ROWS, replace=False))
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
 def _starts(n_features: int) -> list[Array]:

@@ -20,14 +20,14 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples
 
 from sosbands._parallel import within_task
-from sosbands._types import Array
+from sosbands._types import Array, IntArray
 from sosbands.exceptions import LeaveOneOutError
-from sosbands.point_models.blend import ModelBlend
+from sosbands.point_models.blend import ModelBlend, folds_for
 from sosbands.point_models.defaults import CallableRegressor
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.smoothing_spline import SmoothingSplineRegressor
 from sosbands.point_models.spread import knows_spread, predict_with_spread
-from sosbands.point_models.weights import weight_arguments
+from sosbands.point_models.weights import fit_model, weight_arguments
 
 BLOCK_ROWS = 4096  # rows predicted at a time: a Gaussian process builds a kernel matrix of them
 
@@ -47,6 +47,8 @@ class LearntResiduals:
     std : ndarray of shape (n,) or None
         Standard deviation of a new observation at each row by the model that predicted it; None if it was not asked
         for, or the model knows none.
+    rows : ndarray of int or None
+        Which of the learning rows these are; None is all of them.
     """
 
     model: Any
@@ -54,6 +56,18 @@ class LearntResiduals:
     prediction: Array
     residual: Array
     std: Array | None = None
+    rows: IntArray | None = None
+
+    def sample(self, most: int, rng: np.random.RandomState) -> tuple[LearntResiduals, IntArray]:
+        """At most so many of the rows, drawn at random, and their positions among the learning rows."""
+        n = len(self.residual)
+        rows = np.arange(n) if self.rows is None else self.rows
+        if n <= most:
+            return self, rows
+        some = np.sort(rng.choice(n, most, replace=False))
+        std = None if self.std is None else self.std[some]
+        found = LearntResiduals(self.model, self.rule, self.prediction[some], self.residual[some], std, rows[some])
+        return found, rows[some]
 
 
 def learn_residuals(
@@ -68,6 +82,7 @@ def learn_residuals(
     with_std: bool = False,
     sample_weight: Array | None = None,
     fold_points: Callable[[Any, Any], Array] | None = None,
+    enough_rows: int | None = None,
 ) -> LearntResiduals:
     """Fit a point model, and predict its learning rows by the rule.
 
@@ -90,6 +105,8 @@ def learn_residuals(
         How much each row counts in every fit.
     fold_points : callable, optional
         What the folds of a blend see in place of X, as in `ModelBlend.fit`.
+    enough_rows : int, optional
+        Folds beyond those that hold so many rows are not predicted, which saves as many fits; None predicts all.
 
     Raises
     ------
@@ -98,20 +115,28 @@ def learn_residuals(
     """
     rule = chosen_rule(residuals, model)
     in_folds = {"fold_points": fold_points} if fold_points is not None and isinstance(model, ModelBlend) else {}
+    if isinstance(model, ModelBlend):
+        model.set_params(enough_rows=enough_rows)
     model = model.fit(X, y, **weight_arguments(model, sample_weight), **in_folds)
     folds = row_folds(len(y), cv, random_state)
     with_std = with_std and (rule == "leave-one-out" or knows_spread(model))
+    rows: IntArray | None = None
     if folds is None or rule == "in-sample":
         rule, (prediction, std) = "in-sample", _in_sample(model, X, with_std)
     elif isinstance(model, ModelBlend) and rule == "out-of-fold":  # which its weights needed too
         prediction, std = model.out_of_fold_prediction_, model.out_of_fold_std_ if with_std else None
+        rows = None if len(model.out_of_fold_rows_) == len(y) else model.out_of_fold_rows_
     elif rule == "leave-one-out":
         process = leave_one_out_process(model)
         residual = process.leave_one_out_residuals()
         return LearntResiduals(model, rule, y - residual, residual, process.leave_one_out_std() if with_std else None)
+    elif folds_for(len(y), folds.n_splits, enough_rows) < folds.n_splits:
+        splits = list(folds.split(y))[: folds_for(len(y), folds.n_splits, enough_rows)]
+        rows, prediction, std = _out_of_some_folds(model, X, y, splits, with_std, sample_weight)
     else:
         prediction, std = _out_of_fold(model, X, y, folds, n_jobs, with_std, sample_weight)
-    return LearntResiduals(model, rule, prediction, np.asarray(y - prediction), std)
+    target = y if rows is None else y[rows]
+    return LearntResiduals(model, rule, prediction, np.asarray(target - prediction), std, rows)
 
 
 def row_folds(n: int, cv: int, random_state: int | np.random.RandomState | None) -> KFold | None:
@@ -157,6 +182,26 @@ def _out_of_fold(
     return one_per_row(found, len(y)), None
 
 
+def _out_of_some_folds(
+    model: Any,
+    X: Any,
+    y: Array,
+    splits: list[tuple[IntArray, IntArray]],
+    with_std: bool,
+    sample_weight: Array | None,
+) -> tuple[IntArray, Array, Array | None]:
+    """Rows that the splits hold out in increasing order, with their predictions by copies that have not seen them."""
+    parts = []
+    for learn, held in splits:
+        weight = None if sample_weight is None else sample_weight[learn]
+        copy = fit_model(clone(model), _safe_indexing(X, learn), y[learn], weight)
+        mean, std = _in_sample(copy, _safe_indexing(X, held), with_std)
+        parts.append((held, mean, mean if std is None else std))
+    rows, prediction, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(rows)
+    return rows[order], prediction[order], spread[order] if with_std else None
+
+
 class _Copy(BaseEstimator):  # type: ignore[misc]
     """The copy for one fold; with standard deviations its predictions are two columns, so that both are carried."""
 
@@ -191,7 +236,7 @@ def residual_rule(estimator: Any) -> Literal["in-sample", "leave-one-out", "out-
     boosting, nearest neighbours, networks and pipelines may (nearly) interpolate, and their in-sample residuals are
     then near zero.
     """
-    if isinstance(estimator, GaussianProcess):
+    if isinstance(estimator, GaussianProcess) and estimator.max_rows is None:
         return "leave-one-out"
     if isinstance(estimator, SmoothingSplineRegressor | FrozenEstimator | CallableRegressor):
         return "in-sample"
@@ -221,9 +266,9 @@ def leave_one_out_process(estimator: Any) -> GaussianProcess:
     A frozen process is none: it was fitted to other rows than those whose residuals are wanted.
     """
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    if not isinstance(last, GaussianProcess):
+    if not isinstance(last, GaussianProcess) or last.max_rows is not None:
         raise LeaveOneOutError(
             f"residuals='leave-one-out' with the point model {last!r}: expected a GaussianProcess "
-            "(sosbands.point_models), alone or as the last step of a pipeline"
+            "(sosbands.point_models) of all rows, alone or as the last step of a pipeline"
         )
     return last

@@ -51,6 +51,13 @@ class NoiseData:
     rows: IntArray
     weights: Array | None = None
 
+    def take(self, rows: IntArray) -> NoiseData:
+        """Some of them."""
+        if len(rows) == len(self.r):
+            return self
+        weights = None if self.weights is None else self.weights[rows]
+        return NoiseData(self.facts.take(rows), self.r[rows], self.rows[rows], weights)
+
 
 @dataclass(frozen=True, eq=False)
 class BandProblem:

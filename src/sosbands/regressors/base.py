@@ -30,6 +30,7 @@ from sosbands.regressors.rows import (
     learnt_rows,
     naming_preprocessor,
     row_hashes,
+    sampled,
     split_rows,
 )
 from sosbands.tables.columns import is_number_table, table_of
@@ -47,6 +48,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     """
 
     _saved_parts: ClassVar[tuple[type, ...]] = ()  # further types of this package that a fitted model holds
+    _most_rows: ClassVar[tuple[int, int] | None] = None  # to learn from and to calibrate on; more are left aside
 
     calibration_size: Any
     cv: Any
@@ -58,6 +60,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     learning_rows_: IntArray
     calibration_rows_: IntArray
     n_learnt_calibration_rows_: int
+    n_unused_rows_: int
 
     def _check_parameters(self) -> None:
         """Raise an error that names a parameter, its value and what was expected."""
@@ -100,6 +103,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         with_std: bool = False,
         weight: Array | None = None,
         fold_points: Callable[[Any, Any], Array] | None = None,
+        enough_rows: int | None = None,
     ) -> LearntResiduals:
         """Point model and residuals of the learning rows, for a subclass with `estimator`, `residuals`, `cv`, `n_jobs`.
 
@@ -116,6 +120,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             with_std=with_std,
             sample_weight=weight,
             fold_points=fold_points,
+            enough_rows=enough_rows,
         )
         self.estimator_, self.residual_rule_ = found.model, found.rule
         self._say(f"point model {model_words(self.estimator_)} fitted to {many(len(y), 'row')}")
@@ -155,6 +160,10 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             fit_cross(self, rows, y, labels, rng, weights)
             return self
         self.learning_rows_, self.calibration_rows_ = split_rows(len(rows), self.calibration_size, rng, labels)
+        if self._most_rows is not None and labels is None:
+            parts = zip((self.learning_rows_, self.calibration_rows_), self._most_rows, strict=True)
+            self.learning_rows_, self.calibration_rows_ = (sampled(part, most, rng) for part, most in parts)
+        self.n_unused_rows_ = len(rows) - len(self.learning_rows_) - len(self.calibration_rows_)
         lost = [] if labels is None else groups_without(labels, self.calibration_rows_)
         if lost:
             warnings.warn(

@@ -75,6 +75,11 @@ def split_rows(
     return np.sort(order[~held]), np.sort(order[held])
 
 
+def sampled(rows: IntArray, most: int, rng: np.random.RandomState) -> IntArray:
+    """At most so many of the rows, drawn at random, in their order."""
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
 def groups_without(labels: AnyArray, calibration_rows: IntArray) -> list[Any]:
     """Labels of the groups that have no calibration row."""
     found: list[Any] = np.setdiff1d(labels, labels[calibration_rows]).tolist()

@@ -23,17 +23,21 @@ from sosbands.regressors.base_scales import fit_size_forest, forest_sizes, model
 from sosbands.regressors.parameters import (
     check_band_kernel,
     check_parameters,
+    is_paper,
     is_word,
     lengthscale_in_use,
     scales_wanted,
 )
-from sosbands.regressors.rows import Rows, dense_points, learn_preprocessor, without_outliers
+from sosbands.regressors.rows import Rows, dense_points, learn_preprocessor, sampled, without_outliers
 from sosbands.regressors.summary import describe
 from sosbands.tables import TableEncoder
 from sosbands.tuning import Rules
 from sosbands.tuning.views import FOREST, MODEL, RowFacts
 
 MAX_ITERATIONS = 2000  # of the last solve, which ends by then, certified or with a warning
+LEARNING_ROWS, CALIBRATION_ROWS = 500_000, 200_000  # at most: more take time and memory, and change next to nothing
+NOISE_ROWS = 20_000  # whose residuals are enough to learn the noise from
+BAND_ROWS = 10_000  # of these, for the bands: features of all of them are in memory at once
 
 
 class SoSBandRegressor(TakesWeights, SplitRegressor):
@@ -47,7 +51,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
     ----------
     estimator : regressor, pipeline, FrozenEstimator or callable, optional
         The point model; it is cloned and fitted on the learning rows, which it gets as they were given (a data frame
-        stays one). None is a blend of a Gaussian process (up to 2000 learning rows), extra trees, gradient boosting
+        stays one). None is a blend of a Gaussian process (of 1000 rows above 2000), extra trees, gradient boosting
         and ridge regression, weighed by their out-of-fold errors; of a table that is not one of finite numbers it sees
         what the `preprocessor` makes.
     confidence_level : float
@@ -180,6 +184,11 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         Rows given to `fit` that shape each band.
     learning_rows_, calibration_rows_ : ndarray of int
         Rows given to `fit` that were learnt from and held back; each has all rows with ``calibration_size="cross"``.
+    n_noise_rows_, n_band_rows_ : int
+        Learning rows whose residuals were used to learn the noise, and of these the bands: all of them up to some
+        20 000 and 10 000, and with ``learning_coverage=1``.
+    n_unused_rows_ : int
+        Rows given to `fit` that were neither learnt from nor held back, as at most 500 000 and 200 000 are.
     copies_, folds_ : list of SoSBandRegressor, ndarray of int
         With ``calibration_size="cross"`` only: the copies, and for each row given to `fit` that which has not seen it.
         Everything else that is learnt is of all rows.
@@ -188,6 +197,8 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
     scores_ : ndarray
         Calibration scores.
     """
+
+    _most_rows = (LEARNING_ROWS, CALIBRATION_ROWS)
 
     def __init__(
         self,
@@ -287,26 +298,36 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         )
         self.model_sees_points_ = self.estimator is None and not self.reads_numbers_
         check_band_kernel(self, points.shape[1])
-        with_std = MODEL in scales_wanted(self)
         encodes = self.model_sees_points_ and isinstance(self.preprocessor_, TableEncoder)
+        all_rows = is_paper(self) or self.learning_coverage == 1  # bands that cover every row must see every row
+        noise_rows, band_rows = (len(y), len(y)) if all_rows else (NOISE_ROWS, BAND_ROWS)
         learnt = self._fit_point_model(
             points if self.model_sees_points_ else rows.for_model,
             y,
             rng,
-            with_std=with_std,
+            with_std=MODEL in scales_wanted(self),
             weight=weight,
             fold_points=self.preprocessor_.fold_points(rows.for_kernel, y, points) if encodes else None,
+            enough_rows=noise_rows,
         )
         self.residual_rms_ = float(np.sqrt(np.mean(np.square(learnt.residual))))
         seen = points if self.reads_numbers_ else dense_points(self.preprocessor_, rows.for_kernel)  # as new rows are
         self.learning_mean_, self.learning_scale_ = seen.mean(axis=0), seen.std(axis=0)
-        keep = without_outliers(learnt.residual, self.outlier_fraction)
-        keep = keep if weight is None else keep & (weight > 0)
-        facts = self._learning_facts(points, learnt, rng, weight).take(keep)
-        kept = None if weight is None else weight[keep]
-        data = NoiseData(facts, learnt.residual[keep], self.learning_rows_[keep], kept)
+        learnt, noisy = learnt.sample(noise_rows, rng)
+        weight = None if weight is None else weight[noisy]
+        facts = self._learning_facts(points[noisy], learnt, rng, weight)
+        kept = without_outliers(learnt.residual, self.outlier_fraction)
+        keep = np.flatnonzero(kept if weight is None else kept & (weight > 0))
+        data = NoiseData(
+            facts.take(keep),
+            learnt.residual[keep],
+            self.learning_rows_[noisy][keep],
+            None if weight is None else weight[keep],
+        )
         self.tuning_ = tune_bands(self, data, rng, clock)
-        self._learn_bands(band_problem(self, data))
+        bands = data.take(sampled(np.arange(len(keep)), band_rows, rng))
+        self.n_noise_rows_, self.n_band_rows_ = len(data.r), len(bands.r)
+        self._learn_bands(band_problem(self, bands))
 
     def _learning_facts(
         self, points: Array, learnt: LearntResiduals, rng: np.random.RandomState, weight: Array | None

@@ -16,7 +16,7 @@ from sosbands.tuning.views import INPUTS, NO_SCALE
 
 def describe(model: Any) -> str:
     """What was learnt, how asymmetric it is, what shapes it, how certain the solver is, what calibration did."""
-    sections = (_learnt, _columns, _reasons, _asymmetry, _shape, _certificate, _calibration, _promise)
+    sections = (_learnt, _columns, _rows, _reasons, _asymmetry, _shape, _certificate, _calibration, _promise)
     return "\n".join(filter(None, (section(model) for section in sections)))
 
 
@@ -41,6 +41,17 @@ def _columns(model: Any) -> str:
         return made.describe()
     reused = isinstance(model.preprocessor, str) and not model.reads_numbers_
     return "The kernel sees what the transformers of the point model make, standardised." if reused else ""
+
+
+def _rows(model: Any) -> str:
+    """Where some of the rows were enough: what was learnt from how many."""
+    n, noise, bands = len(model.learning_rows_), getattr(model, "n_noise_rows_", 0), getattr(model, "n_band_rows_", 0)
+    parts = []
+    if 0 < bands < n * (1 - model.outlier_fraction) - 1:
+        parts.append(f"The noise was learnt from the residuals of {noise} of these rows, the bands from {bands}.")
+    if getattr(model, "n_unused_rows_", 0):
+        parts.append(f"{model.n_unused_rows_} of the rows given, drawn at random, were not used: there are enough.")
+    return " ".join(parts)
 
 
 def _reasons(model: Any) -> str:
