@@ -24,13 +24,6 @@ import resource
 from functools import partial
 from time import perf_counter, process_time
 
-import numpy as np
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
-
 from sosbands import SoSBandRegressor
 from sosbands.baselines import GradientBoostingCQR, LocallyWeightedCP, SplitCP
 from sosbands.datasets import MIXED_TABLES
@@ -44,33 +37,8 @@ METHODS = {
     "local": LocallyWeightedCP,
     "cqr": GradientBoostingCQR,
 }
-AS_THEY_ARE = ()  # methods that take data frames with texts and gaps; the others get numbers
-FEW_TEXTS = 20  # up to which each has a column of its own
 SECONDS = 1200  # after which a measurement is given up
 COLUMNS = ("seconds", "predict_seconds", "megabytes", "coverage", "width", "score")
-
-
-def encoder():
-    """Numbers of texts: a column for each of the most frequent ones, and the mean target; gaps filled."""
-    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    texts = make_column_selector(dtype_exclude="number")
-    one_hot = OneHotEncoder(max_categories=FEW_TEXTS, handle_unknown="infrequent_if_exist", sparse_output=False)
-    return make_column_transformer(
-        (numbers, make_column_selector(dtype_include="number")),
-        (make_pipeline(TargetEncoder(target_type="continuous", random_state=0), StandardScaler()), texts),
-        (one_hot, lambda X: [name for name in texts(X) if X[name].nunique() <= FEW_TEXTS]),
-    )
-
-
-def fitted(name: str, X, y):
-    """A calibrated method and the function that makes of new rows what it takes, fitted to learning rows only."""
-    if name in AS_THEY_ARE:
-        return METHODS[name](random_state=0).fit(X, y), lambda new: new
-    X_learn, X_held, y_learn, y_held = train_test_split(X, y, test_size=0.5, random_state=0)
-    encode = encoder()
-    Z = encode.fit_transform(X_learn, y_learn)
-    model = METHODS[name](calibration_size=None, random_state=0).fit(Z, y_learn)
-    return model.conformalize(encode.transform(X_held), y_held), encode.transform
 
 
 def measure(table: str, n: int, name: str) -> dict:
@@ -79,10 +47,10 @@ def measure(table: str, n: int, name: str) -> dict:
     X, y = draw(n, random_state=n)
     new, truth = draw(N_TEST, random_state=99)
     cpu, wall = process_time(), perf_counter()
-    model, transform = fitted(name, X, y)
+    model = METHODS[name](random_state=0).fit(X, y)
     seconds, wall = process_time() - cpu, perf_counter() - wall
     cpu = process_time()
-    lower, upper = model.predict_interval(transform(new), confidence_level=LEVEL).T
+    lower, upper = model.predict_interval(new, confidence_level=LEVEL).T
     found = {"seconds": seconds, "wall_seconds": wall, "predict_seconds": process_time() - cpu}
     found["coverage"] = float(coverage(truth, lower, upper))
     found["width"] = float(mean_width(lower, upper))
@@ -124,7 +92,7 @@ def show(rows: dict[tuple[str, int, str], dict], tables, sizes, methods) -> None
     print("|---|--:|---|--:|--:|--:|--:|--:|--:|--:|")
     for table in tables:
         for n in sizes:
-            base = rows.get((table, n, "split"), {}).get("score", np.nan)
+            base = rows.get((table, n, "split"), {}).get("score", float("nan"))
             for name in methods:
                 row = rows.get((table, n, name))
                 if row is None or "error" in row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -125,11 +126,8 @@ def _units(model: Any, points: Array, z: Array, coverage: float, weights: Array 
     return penalty_scale(points, z, model.kernel, model.rank, model.tol, model.solver, weights)
 
 
-def tune_bands(model: Any, data: NoiseData, rng: np.random.RandomState, clock: float) -> TuningReport | None:
-    """What to take for whatever is "auto"; None if nothing is.
-
-    `clock` is when `fit` began, from which on `max_seconds` count.
-    """
+def tune_bands(model: Any, data: NoiseData, rng: np.random.RandomState) -> TuningReport | None:
+    """What to take for whatever is "auto"; None if nothing is."""
     given = resolved(model)
     check_view(given, data)
     has_lengthscale = isinstance(model.kernel, str)
@@ -143,7 +141,7 @@ def tune_bands(model: Any, data: NoiseData, rng: np.random.RandomState, clock: f
     options = {name: getattr(model, name) for name in FIXED} | {"solver": model.solver}
     if not model.normalize:
         options["normalize"] = False
-    end = np.inf if model.max_seconds is None else clock + model.max_seconds
+    end = np.inf if model.max_seconds is None else perf_counter() + model.max_seconds
     return choose(
         data.facts,
         data.r,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -134,8 +133,9 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         than the interval score or a symmetry test that compares candidates, "auto" stands for the paper's setting of
         everything but lengthscale and symmetry penalty (`sosbands.regressors.PAPER_SETTINGS`).
     max_seconds : float or None
-        How long `fit` may go on choosing: the best found by then is taken, and `summary` says so. The point model and
-        the last solve are not cut. With ``calibration_size="cross"`` each of the ``cv + 1`` fits has its equal share.
+        How long the choice may take, from when the point model is there: the best found by then is taken, and
+        `summary` says so. The last solve is not cut. With ``calibration_size="cross"`` each of the ``cv + 1`` fits has
+        its equal share.
     cv : int
         Folds of the tuning, of the out-of-fold residuals and of ``calibration_size="cross"``; the default blend always
         has 5.
@@ -292,7 +292,6 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
 
     def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:
         """Preprocessor, point model, residuals and bands of the learning rows."""
-        clock = perf_counter()
         self.preprocessor_, points = learn_preprocessor(
             self.preprocessor, rows.for_kernel, y, numbers=self.reads_numbers_, estimator=self.estimator
         )
@@ -324,7 +323,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
             self.learning_rows_[noisy][keep],
             None if weight is None else weight[keep],
         )
-        self.tuning_ = tune_bands(self, data, rng, clock)
+        self.tuning_ = tune_bands(self, data, rng)
         bands = data.take(sampled(np.arange(len(keep)), band_rows, rng))
         self.n_noise_rows_, self.n_band_rows_ = len(data.r), len(bands.r)
         self._learn_bands(band_problem(self, bands))
