@@ -118,7 +118,7 @@ def main(output: str | Path = "demo_output", in_between: float = IN_BETWEEN) -> 
     try:
         draw(demo).savefig(picture, dpi=200)
     except ModuleNotFoundError as error:
-        raise SystemExit(f'the picture needs matplotlib: pip install "sosbands[plot]" ({error})') from error
+        raise SystemExit(f"the picture needs matplotlib: pip install matplotlib ({error})") from error
     print(f"picture: {picture}")
     return picture
 

@@ -269,5 +269,5 @@ def _need(module: str) -> Any:
     except ImportError as error:
         package = module.split(".")[0]
         raise ImportError(
-            f"this needs {package}, which is not installed: pip install 'sosbands[distributed]'"
+            f"this needs {package}, which is not installed: pip install 'dask[dataframe,distributed]'"
         ) from error

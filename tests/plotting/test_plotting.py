@@ -226,7 +226,7 @@ def test_importing_the_room_does_not_load_matplotlib():
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     monkeypatch.delattr("matplotlib.pyplot", raising=False)
-    with pytest.raises(ImportError, match=re.escape('pip install "sosbands[plot]"')):
+    with pytest.raises(ImportError, match=re.escape("pip install matplotlib")):
         plotting.plot_widths(Tent(), X_TENT)
 
 

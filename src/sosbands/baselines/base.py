@@ -130,6 +130,4 @@ def import_extra(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(
-            f'this baseline needs {package}, which is not installed: pip install "sosbands[baselines]"'
-        ) from error
+        raise ImportError(f"this baseline needs {package}, which is not installed: pip install {package}") from error

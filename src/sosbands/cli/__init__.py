@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-INSTALL = 'pip install "sosbands[cli]"'
+INSTALL = "pip install typer rich pandas pyarrow"
 __all__ = ["INSTALL", "main"]
 
 

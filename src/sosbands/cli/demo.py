@@ -106,7 +106,7 @@ def _draw(says: Output, model: Any, X: Any, y: Any, path: Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        says.note('no picture, as matplotlib is not installed: pip install "sosbands[plot]"')
+        says.note("no picture, as matplotlib is not installed: pip install matplotlib")
         return
     from sosbands.plotting import plot_bands
 

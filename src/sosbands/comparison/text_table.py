@@ -93,7 +93,7 @@ def as_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError('to_frame needs pandas: pip install "sosbands[cli]", or use the rows themselves') from error
+        raise ImportError("to_frame needs pandas: pip install pandas, or use the rows themselves") from error
     return pd.DataFrame([dict(row) for row in rows])
 
 

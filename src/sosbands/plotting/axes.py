@@ -38,7 +38,7 @@ def new_panels(count: int, *, size: tuple[float, float]) -> list[Axes]:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise ImportError(f'pictures need matplotlib: pip install "sosbands[plot]" ({error})') from error
+        raise ImportError(f"pictures need matplotlib: pip install matplotlib ({error})") from error
     figure = pyplot.figure(figsize=size, layout="constrained")
     return [figure.add_subplot(1, count, position + 1) for position in range(count)]
 
