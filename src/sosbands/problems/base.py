@@ -132,11 +132,14 @@ class BandDual(ABC):
     def _linear(self, z: Array) -> float:
         return sum(float(g @ target) for g, target in zip(self.multipliers(z), self.targets, strict=True))
 
-    def certificate(self, z: Array, also: Sides | None = None) -> Certificate:
-        """Certificate of z; `also` is a feasible point known from elsewhere."""
+    def certificate(self, z: Array, also: Sides | None = None, near: Sides | None = None) -> Certificate:
+        """Certificate of z; `also` is a feasible point known from elsewhere.
+
+        The primal point is the one recovered at z, or `near`, if given, made feasible where that is asked for.
+        """
         z = self.bounds.clip(z)
         value, _ = self.value_and_grad(z)
-        recovered = tuple(side.primal for side in self.state(z).sides)
+        recovered = near or tuple(side.primal for side in self.state(z).sides)
         return certify(self.sides, self.targets, recovered, value, self.objective, also)
 
     # ------------------------------------------------------------ the same problem elsewhere

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -15,20 +17,29 @@ from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.operators import difference_eigenvalues
 from sosbands.problems.side import SideState, SideTerm
 
+if TYPE_CHECKING:
+    from sosbands.problems.proximal import Centre, ProximalStep
+
+
+@lru_cache(maxsize=4)
+def _triangle(p: int) -> tuple[IntArray, IntArray, Array]:
+    """Positions of the upper triangle in a flat matrix and in its transpose, and the factors of `pack_symmetric`."""
+    rows, columns = np.triu_indices(p)
+    return rows * p + columns, columns * p + rows, np.where(rows == columns, 1.0, np.sqrt(2.0))
+
 
 def pack_symmetric(W: Array) -> Array:
     """Upper triangle of W as a vector of the same norm: off-diagonal entries times sqrt 2."""
-    rows, columns = np.triu_indices(len(W))
-    return W[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
+    upper, _, factors = _triangle(len(W))
+    return np.asarray(W.reshape(-1)[upper] * factors)
 
 
 def unpack_symmetric(w: Array, p: int) -> Array:
     """Inverse of :func:`pack_symmetric`."""
-    rows, columns = np.triu_indices(p)
-    W = np.zeros((p, p))
-    W[rows, columns] = w * np.where(rows == columns, 1.0, np.sqrt(0.5))
-    W[columns, rows] = W[rows, columns]
-    return W
+    upper, lower, factors = _triangle(p)
+    W = np.empty(p * p)
+    W[upper] = W[lower] = w / factors
+    return W.reshape(p, p)
 
 
 def _diagonal_curvature(state: SideState, U: Array) -> Array:
@@ -152,6 +163,22 @@ class OperatorPenaltyProblem(BandDual):
         Q = bases[0]
         W = unpack_symmetric(z[2 * self.n :], self.p)
         return np.concatenate([z[: 2 * self.n], pack_symmetric(Q.T @ W @ Q)])
+
+    def principal_bases(self) -> Bases:
+        """The eigenvectors of ``VV'``, in which what the directions cost is a diagonal matrix."""
+        return (np.linalg.eigh(self.terms[0].space.gram)[1],)
+
+    def centre(self, z: Array) -> Centre:
+        """Where the proximal point method starts: these multipliers, and no operators."""
+        from sosbands.problems.proximal import zero_centre  # it states a problem of this kind
+
+        return zero_centre(self, z)
+
+    def step_from(self, centre: Centre, firmness: float) -> ProximalStep:
+        """One step of the proximal point method."""
+        from sosbands.problems.proximal import ProximalStep
+
+        return ProximalStep(self, centre, firmness)
 
     def objective(self, sides: Sides) -> float:
         """Primal value."""

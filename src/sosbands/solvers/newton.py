@@ -57,7 +57,7 @@ def solve_newton(
     if monitor(z):
         return monitor.result(Status.CONVERGED)
     if not start.any() and max_iterations > 0:
-        z = _first_ascent(problem, z)
+        z = first_ascent(problem, z)
         if monitor(z):
             return monitor.result(Status.CONVERGED)
     damping, work = DAMPING, Work()
@@ -66,7 +66,7 @@ def solve_newton(
             return monitor.result(Status.STALLED)
         if work.products > CG_BUDGET:
             return monitor.result(Status.ITERATION_LIMIT)
-        step = _newton_step(problem, z, damping, work)
+        step = newton_step(problem, z, damping, work)
         if step is None:
             damping *= 10
             if damping > 1e3:
@@ -85,7 +85,7 @@ def solve_newton(
     return monitor.result(Status.ITERATION_LIMIT)
 
 
-def _first_ascent(problem: SecondOrderProblem, z: Array) -> Array:
+def first_ascent(problem: SecondOrderProblem, z: Array) -> Array:
     """A few projected gradient steps with Barzilai-Borwein lengths.
 
     Newton's method cannot start at zero: no eigenvalue is positive there, and the Hessian is zero.
@@ -112,7 +112,7 @@ class Work:
     products: int = 0
 
 
-def _newton_step(problem: SecondOrderProblem, z: Array, damping: float, work: Work) -> tuple[Array, float] | None:
+def newton_step(problem: SecondOrderProblem, z: Array, damping: float, work: Work) -> tuple[Array, float] | None:
     """Next point and the accepted step length, or None if no step of this damping raises the dual."""
     value, grad = problem.value_and_grad(z)
     box = problem.bounds

@@ -92,6 +92,11 @@ def members(shape: type) -> list[str]:
     ]
 
 
+def has_shape(problem: Any, shape: type) -> bool:
+    """Whether a problem has all members of a shape."""
+    return all(hasattr(problem, name) for name in members(shape))
+
+
 def check_shape(problem: Any, shape: type, solver: str) -> None:
     """Name the members that a problem lacks for a solver."""
     missing = [name for name in members(shape) if not hasattr(problem, name)]

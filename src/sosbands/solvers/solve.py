@@ -14,7 +14,16 @@ from sosbands._types import Array
 from sosbands.solvers.continuation import STIFF, ContinuableProblem, Solver, continued
 from sosbands.solvers.lbfgs import solve_lbfgs
 from sosbands.solvers.newton import solve_newton
-from sosbands.solvers.protocol import Bases, CertificateLike, DualProblem, SolverResult, Status, check_shape
+from sosbands.solvers.protocol import (
+    Bases,
+    CertificateLike,
+    DualProblem,
+    SolverResult,
+    Status,
+    check_shape,
+    has_shape,
+)
+from sosbands.solvers.proximal import ProximalProblem, solve_proximal
 from sosbands.solvers.subspace import solve_subspace
 
 
@@ -125,7 +134,10 @@ def _solved(part: Any, z: Array, solver: str, tol: float, max_iterations: int, k
     """Solve one part by the solver of that name, or by the one that suits it."""
     if solver == "auto":
         check_shape(part, ContinuableProblem, solver)
-        limit = DIRECT_STIFF if part.stiffness > STIFF else DIRECT_WARM if z.any() else DIRECT
+        stiff = part.stiffness > STIFF
+        if stiff and max(part.dimensions) <= DIRECT_STIFF and has_shape(part, ProximalProblem):
+            return solve_proximal(part, z, tol, max_iterations)
+        limit = DIRECT_STIFF if stiff else DIRECT_WARM if z.any() else DIRECT
         solver = "newton" if max(part.dimensions) <= limit else "subspace"
     run, shape = SOLVERS[solver]
     check_shape(part, shape, solver)

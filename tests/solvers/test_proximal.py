@@ -1,0 +1,128 @@
+"""The proximal point method on problems close to a linear semidefinite program."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from contracts import omega_star
+from sosbands import learn_band_path, learn_bands
+from sosbands.exceptions import NotCertifiedWarning
+from sosbands.problems import OperatorPenaltyProblem, SideTerm, TrainingPenaltyProblem
+from sosbands.solvers import Status, proximal, solve
+from sosbands.solvers.proximal import solve_proximal
+
+STIFF = {"tiny residuals": (1e6, 1e4, 0.0), "no trace penalty": (1e6, 0.0, 0.0), "rows outside": (1e6, 1e4, 0.1)}
+PENALTIES = [(0.0, 1e3), (3e3, 1e-2)]
+
+
+def stiff_problem(b, lam1, tau, lam_pen, n=25):
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((n, 2))
+    K = np.exp(-np.square(X[:, None] - X[None]).sum(axis=2))
+    V = np.linalg.cholesky(K + 1e-10 * np.eye(n)).T
+    return OperatorPenaltyProblem(SideTerm.of(V, b=b, lam1=lam1, lam2=0.5, tau=tau), rng.standard_normal(n), *lam_pen)
+
+
+def dual_by_hand(problem, z):
+    """The dual value from its formula, with dense matrices."""
+    n, V, cost = problem.n, problem.terms[0].space.V, problem.terms[0].cost
+    point = problem.dual_point(z)
+    w = np.linalg.eigvalsh(point.W)
+    excess = np.maximum(np.abs(w) - problem.penalty.lam_pen1, 0.0)
+    value = float((point.gamma_up - point.gamma_lo) @ problem.r - (excess @ excess) / (4 * problem.penalty.lam_pen2))
+    for gamma, sign in ((point.gamma_lo, -1), (point.gamma_up, 1)):
+        value -= omega_star((V * (gamma - cost.b / n)) @ V.T + sign * point.W, cost.lam1, cost.lam2)[0]
+    return value
+
+
+@pytest.mark.parametrize("lam_pen", PENALTIES)
+@pytest.mark.parametrize("cost", STIFF.values(), ids=STIFF.keys())
+def test_stiff_problems_are_certified(cost, lam_pen):
+    problem = stiff_problem(*cost, lam_pen)
+    result = solve_proximal(problem, np.zeros(problem.n_variables), 1e-4, 10_000)
+    certificate = result.certificate
+    assert result.status == Status.CONVERGED
+    assert -1e-12 <= certificate.gap <= 1e-4
+    assert np.array_equal(problem.bounds.clip(result.variables), result.variables)
+    assert certificate.dual_value == pytest.approx(dual_by_hand(problem, result.variables), rel=1e-8)
+    assert certificate.primal_value == pytest.approx(problem.objective(certificate.sides), rel=1e-10)
+    if problem.is_hard:
+        assert certificate.violation <= 1e-9
+        for side, target in zip(certificate.sides, problem.targets, strict=True):
+            values = np.square(side.B.T @ problem.terms[0].space.V).sum(axis=0)
+            values += side.ridge * problem.terms[0].space.identity_values
+            assert np.all(values >= target - 1e-9)
+
+
+def test_it_finds_the_optimum_of_newtons_method():
+    problem = stiff_problem(1e3, 1e2, 0.0, (0.0, 10.0))
+    known = solve(problem, tol=1e-7, solver="newton").certificate
+    found = solve_proximal(problem, np.zeros(problem.n_variables), 1e-6, 10_000).certificate
+    assert found.dual_value <= known.primal_value * (1 + 1e-12)
+    assert known.dual_value <= found.primal_value * (1 + 1e-12)
+    assert found.gap <= 1e-6
+
+
+def test_decompositions_are_those_made(monkeypatch):
+    counted = []
+    plain = np.linalg.eigh
+    problem = stiff_problem(1e6, 1e4, 0.0, (3e3, 1e-2))
+    bases = problem.principal_bases()
+    monkeypatch.setattr(type(problem), "principal_bases", lambda _: bases)
+    monkeypatch.setattr(np.linalg, "eigh", lambda M: counted.append(1) or plain(M))
+    result = solve_proximal(problem, np.zeros(problem.n_variables), 1e-4, 10_000)
+    assert result.decompositions == len(counted)
+
+
+def test_auto_takes_it_for_stiff_operators_only(monkeypatch):
+    taken = []
+    module = sys.modules[solve.__module__]  # the package shows the function of the same name
+    monkeypatch.setattr(module, "solve_proximal", lambda part, *rest: taken.append(part) or solve_proximal(part, *rest))
+    stiff, easy = stiff_problem(1e6, 1e4, 0.0, (0.0, 1e3)), stiff_problem(1.0, 1.0, 0.0, (0.0, 1.0))
+    term = stiff.terms[0]
+    for problem in (stiff, easy, TrainingPenaltyProblem(term, term, stiff.r, 1.0)):
+        assert solve(problem, tol=1e-3).certificate.gap <= 1e-3
+    assert taken == [stiff]
+    solve(stiff, tol=1e-3, solver="newton")
+    assert taken == [stiff]
+
+
+def test_spent_work_ends_the_solve_by_name(monkeypatch):
+    monkeypatch.setattr(proximal, "PRODUCTS", 50)
+    problem = stiff_problem(1e6, 1e4, 0.0, (0.0, 1e3))
+    result = solve(problem, tol=1e-9)
+    assert result.status == Status.ITERATION_LIMIT
+    assert result.certificate.gap > 1e-9
+    assert result.certificate.dual_value <= result.certificate.primal_value
+
+
+def slow_problem():
+    """Took 14 s through relaxed problems."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    rng.standard_normal(40)
+    return X, np.rint(rng.standard_normal(40))
+
+
+def test_strong_symmetry_and_width_penalties_are_certified_with_little_work():
+    bands = learn_bands(
+        *slow_problem(),
+        symmetry_kind="operator",
+        symmetry_penalty=1e3,
+        width_penalty=1e3,
+        frobenius_penalty=1e-3,
+        normalize=True,
+    )
+    assert bands.status == "converged"
+    assert bands.gap <= 1e-4
+    assert bands.decompositions < 2500
+
+
+def test_a_limit_of_iterations_is_kept():
+    X, r = slow_problem()
+    settings = {"symmetry_kind": "operator", "width_penalty": 1e6, "trace_penalty": 1e3}
+    with pytest.warns(NotCertifiedWarning, match="iteration limit"):
+        (bands,) = learn_band_path(X, r, [1e3], tol=1e-8, max_iterations=5, **settings)
+    assert bands.gap > 1e-8
+    assert bands.iterations < 50
