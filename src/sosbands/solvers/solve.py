@@ -42,6 +42,7 @@ SOLVERS = {
 DIRECT = 40  # features up to which Newton's method on the whole problem beats growing subspaces,
 DIRECT_WARM = 100  # the same for a start from a neighbour, where a few steps are enough,
 DIRECT_STIFF = 400  # and where the problem is stiff, so that every new direction upsets the others
+FINEST_PROXIMAL = 1e-6  # of the tolerance: proximal steps come nearer at a steady rate only, Newton ends faster
 
 
 class Problem(Protocol):
@@ -135,7 +136,8 @@ def _solved(part: Any, z: Array, solver: str, tol: float, max_iterations: int, k
     if solver == "auto":
         check_shape(part, ContinuableProblem, solver)
         stiff = part.stiffness > STIFF
-        if stiff and max(part.dimensions) <= DIRECT_STIFF and has_shape(part, ProximalProblem):
+        held = stiff and tol >= FINEST_PROXIMAL and max(part.dimensions) <= DIRECT_STIFF
+        if held and has_shape(part, ProximalProblem):
             return solve_proximal(part, z, tol, max_iterations)
         limit = DIRECT_STIFF if stiff else DIRECT_WARM if z.any() else DIRECT
         solver = "newton" if max(part.dimensions) <= limit else "subspace"
