@@ -91,9 +91,9 @@ def test_auto_takes_it_for_stiff_operators_only(monkeypatch):
 def test_spent_work_ends_the_solve_by_name(monkeypatch):
     monkeypatch.setattr(proximal, "PRODUCTS", 50)
     problem = stiff_problem(1e6, 1e4, 0.0, (0.0, 1e3))
-    result = solve(problem, tol=1e-9)
+    result = solve(problem, tol=1e-6)
     assert result.status == Status.ITERATION_LIMIT
-    assert result.certificate.gap > 1e-9
+    assert result.certificate.gap > 1e-6
     assert result.certificate.dual_value <= result.certificate.primal_value
 
 
