@@ -40,7 +40,7 @@ def places(stream):
     """Workers by the name of the function that they ran."""
     found = {}
     for each in stream.data:
-        name = re.sub(r"^batch_of_|(_\d+_calls)?-\w+$", "", each["key"])
+        name = re.sub(r"^(mixed_)?batch_of_|(_\d+_calls)?-\w+$", "", each["key"])
         found.setdefault(name, set()).add(each["worker"])
     return found
 

@@ -102,7 +102,7 @@ class HeteroscedasticGP(NormalBaseline):
             warnings.warn(
                 f"hetgpy could not fit varying noise to {len(y)} rows: the noise is taken to be constant",
                 SosbandsWarning,
-                stacklevel=5,  # the caller of fit
+                stacklevel=6,  # the caller of fit
             )
             best = fit_constant(U, z, self.max_iter)
         self.process_ = process_from(best)

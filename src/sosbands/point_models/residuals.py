@@ -227,6 +227,12 @@ def _both(model: Any, X: Any) -> Array:
     return np.column_stack([one_per_row(part, _num_samples(X)) for part in predict_with_spread(model, X)])
 
 
+def learns_nothing(model: Any) -> bool:
+    """Whether a model, or the last step of a pipeline, is used as it is: frozen, or a plain function."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return isinstance(last, FrozenEstimator | CallableRegressor)
+
+
 def residual_rule(estimator: Any) -> Literal["in-sample", "leave-one-out", "out-of-fold"]:
     """Which residuals ``residuals="auto"`` takes for this point model.
 

@@ -9,10 +9,12 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_array
 
 from sosbands._types import Array
 
 FORESTS = (ExtraTreesRegressor, RandomForestRegressor)
+GAPS = {"ensure_all_finite": "allow-nan"}  # trees compare single precision, and know what to do with gaps
 
 
 def knows_spread(model: Any) -> bool:
@@ -25,7 +27,7 @@ def predict_with_spread(model: Any, X: Any) -> tuple[Array, Array]:
     """Prediction and spread of each row; a spread of 1 everywhere where the model knows none."""
     last = _last(model)
     if isinstance(last, FORESTS):
-        rows = np.ascontiguousarray(_before_last(model, X), dtype=np.float32)  # what trees compare
+        rows = check_array(_before_last(model, X), accept_sparse="csr", dtype=np.float32, order="C", **GAPS)
         each = np.stack([tree.predict(rows, check_input=False) for tree in last.estimators_])
         return each.mean(axis=0), each.std(axis=0)
     if knows_spread(model):

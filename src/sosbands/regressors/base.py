@@ -21,7 +21,7 @@ from sosbands.conformal.arguments import read_groups, read_target
 from sosbands.conformal.calibration import shown
 from sosbands.conformal.mixin import warn_of_infinite
 from sosbands.exceptions import LearningRowsWarning, TooFewCalibrationPointsWarning
-from sosbands.point_models import LearntResiduals, learn_residuals, model_words, point_model
+from sosbands.point_models import LearntResiduals, learn_residuals, learns_nothing, model_words, point_model
 from sosbands.regressors.cross import fit_cross, is_cross, predict_cross, refuse
 from sosbands.regressors.rows import (
     Rows,
@@ -123,7 +123,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             enough_rows=enough_rows,
         )
         self.estimator_, self.residual_rule_ = found.model, found.rule
-        self._say(f"point model {model_words(self.estimator_)} fitted to {many(len(y), 'row')}")
+        seen = "used as it is for" if learns_nothing(self.estimator_) else "fitted to"
+        self._say(f"point model {model_words(self.estimator_)} {seen} {many(len(y), 'row')}")
         return found
 
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:

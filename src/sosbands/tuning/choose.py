@@ -145,8 +145,8 @@ def _sentence(best: Choice, search: AutomaticSearch, interrupted: bool) -> str:
     test = search.symmetry
     skew = ""
     if test is not None:
-        finding = "skew" if test.p_value <= search.choices.test_level else "no skew"
-        skew = f" ({finding} in the residuals, p = {test.p_value:.2g})"
+        finding = "skew" if test.p_value <= search.choices.test_level else "no skew found"
+        skew = f" ({finding} in {len(search.r)} residuals, p = {test.p_value:.2g})"
     ended = " Interrupted: the best found so far." if interrupted else ""
     ended += " Out of time (max_seconds): the best found so far." if search.timed_out else ""
     return f"{sides}{kind}{skew}.{ended}"
