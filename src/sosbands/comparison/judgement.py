@@ -57,7 +57,8 @@ def _scores(result: ComparisonResult) -> dict[str, Array]:
 def _winner(result: ComparisonResult, best: str, second: str, d: MeanInterval) -> str:
     """The best is better than each of the others."""
     time = _time(result, second, best)
-    less = f"{_percent(d.mean)} [{100 * d.lower:.2g}, {100 * d.upper:.2g}] lower interval score than the next, {second}"
+    range_ = f"[{_short(100 * d.lower)}, {_short(100 * d.upper)}]"
+    less = f"{_percent(d.mean)} {range_} lower interval score than the next, {second}"
     return f"{best} is best: {less}{f', which takes {time} of the time' if time else ''}."
 
 
@@ -98,8 +99,13 @@ def _time(result: ComparisonResult, method: str, other: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    return f"{_short(100 * share)} %"
 
 
 def _plus_minus(d: MeanInterval) -> str:
     return f"{_percent(d.mean)} ± {_percent((d.upper - d.lower) / 2)}"
+
+
+def _short(number: float) -> str:
+    """Two digits, or all of those before the point."""
+    return f"{number:.0f}" if abs(number) >= 100 else f"{number:.2g}"
