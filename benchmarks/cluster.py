@@ -56,7 +56,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     rounds = parser.parse_args().rounds
     warnings.simplefilter("ignore")
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50)
     with cluster, Client(cluster) as client, tempfile.TemporaryDirectory() as folder:
         print("job, then seconds: one process, cluster; processor: one process, cluster; ratios of both")
         for n in (300, 2000):

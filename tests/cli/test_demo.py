@@ -92,7 +92,7 @@ def test_the_estimator_of_the_readme_runs_as_printed(capsys):
     coverage, _, summary = capsys.readouterr().out.partition("\n")
     assert re.search(r"Calibrated on 16[56] rows: at least 90% of new rows", summary)
     intervals, y = names["intervals"], names["y_test"]
-    assert float(coverage) == np.mean((intervals[:, 0] <= y) & (y <= intervals[:, 1]))
+    assert float(coverage) == round(float(np.mean((intervals[:, 0] <= y) & (y <= intervals[:, 1]))), 3)
     assert 0.8 <= float(coverage) <= 0.98
 
 
@@ -117,7 +117,8 @@ def pages():
 def test_links_between_pages_lead_somewhere(page):
     targets = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     local = [target for target in targets if "://" not in target]
-    missing = [target for target in local if not (page.parent / target).exists()]
+    made = [target for target in local if target.startswith("auto_examples/")]  # from the gallery; tests/test_docs.py
+    missing = [target for target in local if target not in made and not (page.parent / target).exists()]
     assert not missing
 
 

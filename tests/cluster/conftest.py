@@ -14,7 +14,7 @@ def local_cluster():
     psutil = pytest.importorskip("psutil", reason="it comes with distributed")
     threads = {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}  # what the package must limit by itself
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50, env=threads
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50, env=threads
     )
     with cluster, distributed.Client(cluster) as client:
         yield client
