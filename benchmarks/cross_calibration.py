@@ -9,29 +9,26 @@ Rows are stored as they finish, and a second run continues where the first stopp
 
 from __future__ import annotations
 
-import argparse
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from collections import defaultdict
 from functools import partial
-from pathlib import Path
 from time import process_time
 
 import numpy as np
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
+from benchmarks.evidence import main
 from sosbands import SoSBandRegressor
 from sosbands.baselines import GradientBoostingCQR, LocallyWeightedCP, SplitCP
-from sosbands.comparison import run_tasks
 from sosbands.conformal import side_levels
 from sosbands.conformal.cross import proven_coverage
 from sosbands.point_models import SmoothingSplineRegressor
 from studies.data import load_real
 
-OUTPUT = Path(__file__).parents[1] / "results" / "evidence"  # tracked: the numbers in the docs come from here
 LEVEL, N_TEST = 0.9, 500
 NOISES = {
     "normal": lambda rng, n: rng.standard_normal(n),
@@ -157,29 +154,5 @@ def report_real(rows: list[dict]) -> list[str]:
 REPORTS = {"coverage": report_coverage, "real": report_real}
 
 
-def run_study(study: str, draws: int | None = None, jobs: int = 1, store: Path | None = None, verbose: int = 0) -> list:
-    """Rows of a study; a failed draw is an error here, as every one must succeed."""
-    function, tasks, seed_axes = tasks_of(study, draws)
-    rows = run_tasks(
-        function, tasks, seed_axes=seed_axes, store=store, n_jobs=jobs, retry_failed=True, verbose=verbose, label=study
-    )
-    failed = [row for row in rows if row["error_type"] is not None]
-    if failed:
-        raise RuntimeError(f"{len(failed)} of {len(rows)} draws of {study} failed, first: {failed[0]}")
-    return rows
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--study", choices=[*REPORTS, "all"], default="all")
-    parser.add_argument("--draws", type=int, default=None, help="fewer draws than the full study")
-    parser.add_argument("--jobs", type=int, default=1)
-    arguments = parser.parse_args()
-    OUTPUT.mkdir(parents=True, exist_ok=True)
-    for study in REPORTS if arguments.study == "all" else [arguments.study]:
-        rows = run_study(study, arguments.draws, arguments.jobs, OUTPUT / f"cross-{study}.jsonl", verbose=1)
-        print(f"\n{study}\n" + "\n".join(REPORTS[study](rows)), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    main(REPORTS, tasks_of, "cross-", __doc__)

@@ -286,11 +286,13 @@ REPORTS = {
 }
 
 
-def run_study(study: str, draws: int | None = None, jobs: int = 1, store: Path | None = None, verbose: int = 0) -> list:
+def run_study(
+    study: str, draws: int | None = None, jobs: int = 1, store: Path | None = None, verbose: int = 0, tasks=tasks_of
+) -> list:
     """Rows of a study; a failed draw is an error here, as every one must succeed."""
-    function, tasks, seed_axes = tasks_of(study, draws)
+    function, wanted, seed_axes = tasks(study, draws)
     rows = run_tasks(
-        function, tasks, seed_axes=seed_axes, store=store, n_jobs=jobs, retry_failed=True, verbose=verbose, label=study
+        function, wanted, seed_axes=seed_axes, store=store, n_jobs=jobs, retry_failed=True, verbose=verbose, label=study
     )
     failed = [row for row in rows if row["error_type"] is not None]
     if failed:
@@ -298,16 +300,17 @@ def run_study(study: str, draws: int | None = None, jobs: int = 1, store: Path |
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--study", choices=[*REPORTS, "all"], default="all")
+def main(reports=REPORTS, tasks=tasks_of, prefix: str = "", words: str | None = __doc__) -> None:
+    parser = argparse.ArgumentParser(description=words, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--study", choices=[*reports, "all"], default="all")
     parser.add_argument("--draws", type=int, default=None, help="fewer draws than the full study")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    for study in REPORTS if arguments.study == "all" else [arguments.study]:
-        rows = run_study(study, arguments.draws, arguments.jobs, OUTPUT / f"{study}.jsonl", verbose=1)
-        print(f"\n{study}\n" + "\n".join(REPORTS[study](rows)), flush=True)
+    for study in reports if arguments.study == "all" else [arguments.study]:
+        store = OUTPUT / f"{prefix}{study}.jsonl"
+        rows = run_study(study, arguments.draws, arguments.jobs, store, 1, tasks)
+        print(f"\n{study}\n" + "\n".join(reports[study](rows)), flush=True)
 
 
 if __name__ == "__main__":

@@ -114,13 +114,6 @@ def labels_of(column: Any) -> Any:
     return np.array([text or NO_LABEL for text in texts])
 
 
-def end_names(asked: Asked, levels: Sequence[float]) -> list[str]:
-    """Columns of the ends: their names, with the level if there are several."""
-    if len(levels) == 1:
-        return list(asked.ends)
-    return [f"{end}_{100 * level:.10g}" for level in levels for end in asked.ends]
-
-
 class Quantiles:
     """Quantiles of every level and group, computed once."""
 

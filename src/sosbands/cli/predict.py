@@ -15,11 +15,12 @@ from sosbands._words import many, share_of
 from sosbands.cli import options
 from sosbands.cli.columns import Columns, Tally, check_column
 from sosbands.cli.extras import need
-from sosbands.cli.intervals import BOTH, LOWER, UPPER, Asked, Quantiles, end_names
+from sosbands.cli.intervals import BOTH, LOWER, UPPER, Asked, Quantiles
 from sosbands.cli.model_files import load_model
 from sosbands.cli.output import Output, decimals_for, listed, percent
 from sosbands.cli.progress import counted
 from sosbands.cli.table_files import TableFile, check_output, open_table, table_suffix, table_writer
+from sosbands.conformal.frames import interval_names
 from sosbands.exceptions import LITTLE_SUPPORT
 
 PREDICTION, SUPPORT = "prediction", "support"
@@ -153,7 +154,7 @@ class Prediction:
     def __init__(self, fitted: Any, columns: Columns, asked: Asked, levels: list[float]) -> None:
         self.fitted, self.columns, self.asked, self.levels = fitted, columns, asked, levels
         self.quantiles = Quantiles(fitted, asked, levels)
-        self.names = [PREDICTION, *end_names(asked, levels), SUPPORT]
+        self.names = [PREDICTION, *interval_names(levels, len(levels) > 1, asked.ends), SUPPORT]
 
     def write(self, file: TableFile, output: Path, kept: list[str], digits: int, says: Output) -> Totals:
         """Go through the file once."""

@@ -14,11 +14,9 @@ NUMPY = "default"
 OUTPUTS = (NUMPY, "pandas", "polars")
 
 
-def interval_names(levels: Sequence[float], many: bool) -> list[str]:
+def interval_names(levels: Sequence[float], many: bool, ends: Sequence[str] = ("lower", "upper")) -> list[str]:
     """Columns of intervals at these levels: "lower" and "upper", of several levels such as "lower_90"."""
-    if not many:
-        return ["lower", "upper"]
-    return [f"{end}_{100 * level:.10g}" for level in levels for end in ("lower", "upper")]
+    return [f"{end}_{100 * level:.10g}" for level in levels for end in ends] if many else list(ends)
 
 
 def as_frame(ends: Array, levels: Sequence[float], kind: str, index: Any = None) -> Any:

@@ -106,8 +106,7 @@ class OperatorPenaltyProblem(BandDual):
     def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
         """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
         lo, up = self.state(z).sides
-        self.decompositions += self.penalty.lam_pen1 > 0
-        soft = self.penalty.derivative(self._W(z))
+        coupled = self._coupling_derivative(z)
         full = np.zeros(self.n_variables)
 
         def product(d: Array) -> Array:
@@ -115,10 +114,15 @@ class OperatorPenaltyProblem(BandDual):
             (d_lo, d_up), dW = self.multipliers(full), self._W(full)
             h_lo, E_lo = lo.matrix_derivative(d_lo, -dW)
             h_up, E_up = up.matrix_derivative(d_up, dW)
-            h_W = E_up - E_lo + soft(dW)
+            h_W = E_up - E_lo + coupled(dW)
             return np.concatenate([h_lo, h_up, self.scale * pack_symmetric(h_W)])[support]
 
         return product
+
+    def _coupling_derivative(self, z: Array) -> Callable[[Array], Array]:
+        """Derivative of ``grad Omega_pen*`` along a change of W."""
+        self.decompositions += self.penalty.lam_pen1 > 0
+        return self.penalty.derivative(self._W(z))
 
     def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array]:
         """Approximate inverse of minus the Hessian plus ``shift I`` on the free variables (all of W is free).

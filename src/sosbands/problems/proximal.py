@@ -115,21 +115,6 @@ class ProximalStep(OperatorPenaltyProblem):
         lo, up = state.sides
         return pack_symmetric(lo.B @ lo.B.T - up.B @ up.B.T - self.ee * state.slope)
 
-    def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
-        """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
-        lo, up = self.state(z).sides
-        coupled = self._coupling_derivative(z)
-        full = np.zeros(self.n_variables)
-
-        def product(d: Array) -> Array:
-            full[support] = d
-            (d_lo, d_up), dW = self.multipliers(full), self._W(full)
-            h_lo, E_lo = lo.matrix_derivative(d_lo, -dW)
-            h_up, E_up = up.matrix_derivative(d_up, dW)
-            return np.concatenate([h_lo, h_up, pack_symmetric(E_up - E_lo + coupled(dW))])[support]
-
-        return product
-
     def _coupling_derivative(self, z: Array) -> Callable[[Array], Array]:
         """Derivative of ``E D E`` along a change of W: through the few eigenvectors beyond the threshold."""
         if self.penalty.lam_pen1 == 0:

@@ -297,7 +297,7 @@ class TakesWeights:
     """For an interval regressor whose ``_learn`` knows what to do with weights: `fit` takes them."""
 
     def fit(self: Any, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Any:
-        """Learn, and calibrate on the rows held back.
+        """Learn, and calibrate on the rows held back, or on all by copies that have not seen them.
 
         Parameters
         ----------
@@ -311,7 +311,8 @@ class TakesWeights:
         groups : array of shape (n,), optional
             Labels of the rows: each group is held back in the same proportion, at least one row of those with two or
             more, and gets its own quantiles; a warning names groups without calibration rows. What is learnt is common
-            to all. `predict_interval` then needs the labels too.
+            to all. `predict_interval` then needs the labels too. With ``calibration_size="cross"`` each fold has its
+            part of every group.
         """
         return self._fit(X, y, groups, sample_weight)
 
