@@ -4,12 +4,18 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# Environments of a release, apart from that of the development.
+TOOLS  := build/tools
+UV     := $(TOOLS)/bin/uv
+TOOLED := $(TOOLS)/.installed
+LOWEST_PYTHON ?= 3.11
+NEWEST_PYTHON ?= 3.13
 # One BLAS thread per process: on few shared cores more threads are many times slower.
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
-.PHONY: help install demo test test-core docs lint format type bench evidence reproduce clean
+.PHONY: help install demo test test-core test-lowest test-newest dist docs lint format type bench attack evidence reproduce clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -31,6 +37,32 @@ test: $(STAMP)  ## the whole test suite, on two processes
 test-core: $(STAMP)  ## kernels, problems, solvers, bands and calibration only: about a minute
 	$(BIN)/python -m pytest -n 2 tests/kernels tests/problems tests/solvers tests/bands tests/conformal
 
+# Beside the lowest direct dependencies stand the newest indirect ones, and old packages use what these deprecate: such
+# warnings are errors of the newest set only. TESTS chooses among the tests.
+LET_PASS := -W default::DeprecationWarning -W default::PendingDeprecationWarning
+test-lowest: $(TOOLED)  ## the test suite with the lowest version of every dependency, on LOWEST_PYTHON (3.11)
+	$(UV) venv --quiet --clear --python $(LOWEST_PYTHON) build/lowest
+	$(UV) pip install --quiet --python build/lowest --resolution lowest-direct --editable ".[test]"
+	build/lowest/bin/python -m pytest -n 2 --dist loadfile $(LET_PASS) $(TESTS)
+
+test-newest: $(TOOLED)  ## the test suite with the newest version of every dependency, on NEWEST_PYTHON (3.13)
+	$(UV) venv --quiet --clear --python $(NEWEST_PYTHON) build/newest
+	$(UV) pip install --quiet --python build/newest --upgrade --editable ".[dev]"
+	build/newest/bin/python -m pytest -n 2 --dist loadfile $(TESTS)
+
+# Prints the size of the archives and the processor time of an import.
+dist: $(TOOLED)  ## wheel and source archive in dist/, checked: contents, description, and run in clean environments
+	rm -rf dist
+	$(TOOLS)/bin/python -m build --quiet
+	$(TOOLS)/bin/twine check --strict dist/*
+	$(TOOLS)/bin/python -m release.check dist
+
+$(TOOLED): pyproject.toml
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --upgrade pip
+	$(TOOLS)/bin/python -m pip install --quiet --group release
+	@touch $@
+
 # From scratch: the gallery would not run its examples again when the library changes.
 docs: $(STAMP)  ## the documentation with its gallery, built strictly, in build/docs
 	rm -rf build/docs docs/auto_examples docs/generated
@@ -50,11 +82,14 @@ type: $(STAMP)  ## static types, strict
 bench: $(STAMP)  ## the solvers against the paper's recipe, paths, large n (half an hour; QUICK=1 under a minute)
 	$(BIN)/python -m benchmarks.bench $(if $(QUICK),--quick)
 
+attack: $(STAMP)  ## tries to break the package, under 30 minutes; goes on where it stopped (QUICK=1 a minute, AGAIN=1 breaches once more)
+	$(BIN)/python -m attack --jobs 2 $(if $(QUICK),--quick) $(if $(AGAIN),--again)
+
 evidence: $(STAMP)  ## long statistical and numerical runs; each continues where it stopped
 	$(BIN)/python -m benchmarks.evidence --study all --jobs 2
 	$(BIN)/python -m benchmarks.random_problems --count 2000 --jobs 2
 	$(BIN)/python -m benchmarks.against_sdp
-	$(BIN)/python -m benchmarks.fuzz --count 3000
+	$(BIN)/python -m attack --part solver_fuzz --jobs 2
 
 reproduce: $(STAMP)  ## every figure and table of the paper, small (PRESET=paper: its sizes, many hours; needs SOSBANDS_DATA)
 	$(BIN)/python -m studies reproduce all --preset $(or $(PRESET),quick) --jobs 2

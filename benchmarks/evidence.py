@@ -21,6 +21,7 @@ import numpy as np
 from sosbands import SoSBandRegressor
 from sosbands.bands import learn_band_grid, learn_band_path, learn_bands, penalty_scale
 from sosbands.comparison import run_tasks
+from sosbands.comparison.runner import OTHER_CODE
 from sosbands.conformal import conformal_quantile
 from sosbands.datasets import synthetic_case
 from sosbands.exceptions import LowRankWarning, NotCertifiedWarning
@@ -287,12 +288,26 @@ REPORTS = {
 
 
 def run_study(
-    study: str, draws: int | None = None, jobs: int = 1, store: Path | None = None, verbose: int = 0, tasks=tasks_of
+    study: str,
+    draws: int | None = None,
+    jobs: int = 1,
+    store: Path | None = None,
+    verbose: int = 0,
+    tasks=tasks_of,
+    **options,
 ) -> list:
     """Rows of a study; a failed draw is an error here, as every one must succeed."""
     function, wanted, seed_axes = tasks(study, draws)
     rows = run_tasks(
-        function, wanted, seed_axes=seed_axes, store=store, n_jobs=jobs, retry_failed=True, verbose=verbose, label=study
+        function,
+        wanted,
+        seed_axes=seed_axes,
+        store=store,
+        n_jobs=jobs,
+        retry_failed=True,
+        verbose=verbose,
+        label=study,
+        **options,
     )
     failed = [row for row in rows if row["error_type"] is not None]
     if failed:
@@ -305,11 +320,12 @@ def main(reports=REPORTS, tasks=tasks_of, prefix: str = "", words: str | None = 
     parser.add_argument("--study", choices=[*reports, "all"], default="all")
     parser.add_argument("--draws", type=int, default=None, help="fewer draws than the full study")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--other-code", choices=OTHER_CODE, default="refuse", help="for rows that other code made")
     arguments = parser.parse_args()
     OUTPUT.mkdir(parents=True, exist_ok=True)
     for study in reports if arguments.study == "all" else [arguments.study]:
         store = OUTPUT / f"{prefix}{study}.jsonl"
-        rows = run_study(study, arguments.draws, arguments.jobs, store, 1, tasks)
+        rows = run_study(study, arguments.draws, arguments.jobs, store, 1, tasks, other_code=arguments.other_code)
         print(f"\n{study}\n" + "\n".join(reports[study](rows)), flush=True)
 
 

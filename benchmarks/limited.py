@@ -1,28 +1,36 @@
-"""Calls in a process of their own with a hard limit on their time, and rows that are stored as they come."""
+"""Calls in a process of their own with hard limits of time and memory, and rows that are stored as they come."""
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import os
+import resource
+import signal
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+RETURNED = "returned"
 OVER_TIME = "over time"
 DIED = "died"
 
 
-def call_limited(function: Callable[..., Any], args: tuple, seconds: float) -> tuple[str, Any]:
+def call_limited(
+    function: Callable[..., Any], args: tuple, seconds: float, memory: int | None = None
+) -> tuple[str, Any]:
     """``("returned", result)``, ``("over time", None)`` or ``("died", exit code)`` of ``function(*args)``.
 
-    The child is a fork, so that nothing is imported twice, and it is killed when its time is up: no loop inside a
-    library can hold it. `function` must catch its own errors; one that it lets through counts as death.
+    The child is a fork, so that nothing is imported twice, and it is killed with all that it started when its time is
+    up: no loop inside a library can hold it. No process of it gets more than `memory` bytes of data: beyond, allocation
+    fails. `function` must catch its own errors; one that it lets through counts as death.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_send, args=(sender, function, args), daemon=True)
+    child = context.Process(target=_send, args=(sender, function, args, memory))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*multi-threaded", category=DeprecationWarning)  # of the caller
         child.start()
@@ -30,17 +38,28 @@ def call_limited(function: Callable[..., Any], args: tuple, seconds: float) -> t
     try:
         if not receiver.poll(seconds):
             return OVER_TIME, None
-        return "returned", receiver.recv()
+        return RETURNED, receiver.recv()
     except EOFError:  # the child ended without a word
         child.join()
         return DIED, child.exitcode
     finally:
         receiver.close()
-        child.kill()
-        child.join()
+        _end(child)
 
 
-def _send(sender: Connection, function: Callable[..., Any], args: tuple) -> None:
+def _end(child: Any) -> None:
+    """Kill the child and every process of its group, whether or not it had the time to become a group."""
+    with suppress(ProcessLookupError, PermissionError):  # no such group, or nothing but zombies in it
+        os.killpg(child.pid, signal.SIGKILL)
+    child.kill()
+    child.join()
+
+
+def _send(sender: Connection, function: Callable[..., Any], args: tuple, memory: int | None) -> None:
+    os.setsid()  # a group of its own, to be killed as a whole
+    if memory is not None:
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (memory if hard < 0 else min(memory, hard), hard))
     sender.send(function(*args))
     sender.close()
 

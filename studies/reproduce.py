@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sosbands._files import written
+from sosbands._files import check_folder, check_place, written
 from sosbands._words import many
 from sosbands.cli import options
 from sosbands.cli.interruption import Stopped
@@ -24,6 +24,7 @@ from studies.runs.config import PRESETS, Rows
 
 EVERYTHING = "all"
 DPI = 150
+SUFFIXES = (".png", ".md", ".csv")
 NOT_HERE = ("ImportError", "ModuleNotFoundError", "DatasetNotFoundError")  # a package or data
 
 
@@ -50,6 +51,7 @@ def reproduce(  # noqa: PLR0913
     ] = Path("results/reproduction"),
     stored: Annotated[bool, typer.Option("--stored", help="Draw what is stored, compute nothing.")] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
+    other_code: options.OtherCode = "refuse",
     jobs: options.Jobs = None,
 ) -> None:
     """Compute a figure or table of the paper, and draw it: NAME.png, or NAME.md and NAME.csv, in FOLDER/PRESET.
@@ -67,13 +69,14 @@ def reproduce(  # noqa: PLR0913
         return
     if name is None:
         raise typer.BadParameter(f"NAME is missing: expected {EVERYTHING}, or a name that --list gives")
-    if output.exists() and not output.is_dir():
-        raise ValueError(f"output {output} is a file: expected a folder")
+    check_folder(output)
+    check_folder(output / preset)
     config = Config(
         output,
         preset,
         n_jobs=jobs,
         retry_failed=retry_failed,
+        other_code=other_code,
         compute_missing=not stored,
         verbose=int(on_terminal()),
     )
@@ -113,6 +116,7 @@ def _run_all(config: Config, says: Output) -> None:
 def _run(entry: Entry, config: Config, says: Output) -> None:
     """Compute, draw and write an entry, and say what was done."""
     clock = perf_counter()
+    _check_places(entry, config.folder / config.preset)
     with says.listening():
         rows = entry.compute(config)
         failed = _checked(rows, config)
@@ -125,6 +129,12 @@ def _run(entry: Entry, config: Config, says: Output) -> None:
     says.result("\n".join([*lines, *map(str, paths)]) + "\n", {})
     if failed:
         says.note(f"{entry.name}: {_told(rows)}")
+
+
+def _check_places(entry: Entry, folder: Path) -> None:
+    """Complain about results that cannot be written, before rows are computed."""
+    for suffix in SUFFIXES if folder.is_dir() else ():
+        check_place((folder / entry.name).with_suffix(suffix), "output")
 
 
 def _checked(rows: Rows, config: Config) -> int:

@@ -39,6 +39,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path, error):
     assert [each.name for each in tmp_path.iterdir()] == ["t.txt"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="folders cannot be flushed on Windows")
 def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch):
     steps = []
     for name in ("fsync", "replace"):
@@ -46,7 +47,7 @@ def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch):
         monkeypatch.setattr(os, name, lambda *given, name=name, real=real: (steps.append(name), real(*given)))
     with written(tmp_path / "t.txt") as partial:
         partial.write_text("new")
-    assert steps == ["fsync", "replace"]
+    assert steps == ["fsync", "replace", "fsync"]  # content, name, and the folder that holds the name
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
@@ -63,7 +64,7 @@ def test_a_link_stays_a_link(tmp_path):
 def test_places_where_no_file_can_be_are_named(tmp_path):
     check_place(tmp_path / "file")
     for path in (tmp_path, tmp_path / "absent" / "file"):
-        with pytest.raises(FileNotFoundError, match=r"path='.*': expected a file name in a directory that exists"):
+        with pytest.raises(FileNotFoundError, match=r"path='.*'.*: .*expected a file name in a directory that exists"):
             check_place(path)
 
 

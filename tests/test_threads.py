@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sosbands import SoSBandRegressor
+from sosbands._cached import cached_property
 from sosbands._threads import MANY_ROWS, ONE_THREAD, few_threads
 from sosbands.point_models import GaussianProcess, gaussian_process
 from sosbands.tuning import automatic
@@ -25,6 +26,23 @@ def two_threads():
         if threads("blas") != {2}:
             pytest.skip("the BLAS library in use has no threads")
         yield
+
+
+@pytest.fixture
+def two_threads_for_any_thread():
+    """Set by threads that end: one that lives would keep the right to change them (threadpoolctl 3.8 and newer)."""
+    before = {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}
+
+    def set_to(limits):
+        thread = Thread(target=threadpool_limits, args=(limits,))
+        thread.start()
+        thread.join()
+
+    set_to(2)
+    if threads("blas") != {2}:
+        pytest.skip("the BLAS library in use has no threads")
+    yield
+    set_to(before)
 
 
 def rows(n=60):
@@ -77,6 +95,80 @@ def test_a_model_of_few_rows_has_one_openmp_thread_and_no_limit_after():
     assert threads("openmp") == {2}
     with few_threads(MANY_ROWS):
         assert threads("openmp") == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_limits_of_threads_that_overlap_leave_each_other_alone():
+    """Before, the end of the one set the number of threads of the other back to what it was at its own beginning."""
+    with few_threads(blas=True):
+        ONE_THREAD.__enter__()
+        assert (threads("blas"), threads("openmp")) == ({1}, {1})
+    assert (threads("blas"), threads("openmp")) == ({1}, {2})
+    with few_threads(blas=True):
+        ONE_THREAD.__exit__(None, None, None)
+        assert (threads("blas"), threads("openmp")) == ({2}, {1})
+    assert (threads("blas"), threads("openmp")) == ({2}, {2})
+
+
+@pytest.mark.usefixtures("two_threads_for_any_thread")
+def test_the_last_of_two_threads_restores_what_the_first_has_limited():
+    inside, other_inside, outside, enough = Event(), Event(), Event(), Event()
+
+    def first():
+        with ONE_THREAD:
+            inside.set()
+            other_inside.wait(30)
+        outside.set()
+        enough.wait(30)  # it lives on, and must not keep the right to set them
+
+    thread = Thread(target=first)
+    thread.start()
+    inside.wait(30)
+    with ONE_THREAD:
+        other_inside.set()
+        outside.wait(30)
+        assert threads("blas") == {1}
+    assert threads("blas") == {2}
+    enough.set()
+    thread.join()
+
+
+class Slow:
+    """Its property takes until it is let go."""
+
+    def __init__(self, started=None, go=None):
+        self.started, self.go, self.computed = started, go, 0
+
+    @cached_property
+    def value(self):
+        self.computed += 1
+        if self.started is not None:
+            self.started.set()
+            self.go.wait(30)
+        return 7
+
+
+def test_a_cached_property_is_computed_once():
+    slow = Slow()
+    assert (slow.value, slow.value, slow.computed) == (7, 7, 1)
+    assert isinstance(Slow.value, cached_property)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_forked_while_another_thread_computes_a_property_computes_it_too():
+    """Before Python 3.12 that of functools has a lock, which nobody would free in the child."""
+    started, go = Event(), Event()
+    thread = Thread(target=lambda: Slow(started, go).value)
+    thread.start()
+    assert started.wait(30)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os._exit(0 if Slow().value == 7 else 1)
+    go.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sosbands.bands import BandSolution, SoSFunction, learn_band_path, learn_bands
     from sosbands.point_models import GaussianProcess, SmoothingSplineRegressor
     from sosbands.regressors import SoSBandRegressor
-    from sosbands.regressors.persistence import load
+    from sosbands.saving import load
 
 __all__ = [
     "BandSolution",
@@ -34,7 +34,7 @@ _HOMES = {
     "SoSFunction": "bands",
     "learn_band_path": "bands",
     "learn_bands": "bands",
-    "load": "regressors.persistence",
+    "load": "saving",
 }
 _ROOMS = (
     "bands",
@@ -44,6 +44,7 @@ _ROOMS = (
     "conformal",
     "datasets",
     "exceptions",
+    "explanation",
     "kernels",
     "metrics",
     "plotting",
@@ -51,6 +52,7 @@ _ROOMS = (
     "problems",
     "regressors",
     "report",
+    "saving",
     "solvers",
     "stats",
     "tables",

@@ -1,12 +1,21 @@
-"""Predicates of arguments, and the error that names one: its value and what was expected."""
+"""Predicates of arguments, numbers of arrays, and the errors that name one: its value and what was expected."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, time, timedelta
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+LARGEST = 1e150  # of numbers whose squares, and sums of these, must be finite
+DATES = (date, time, np.datetime64)
+SPANS = (timedelta, np.timedelta64)
+IN_DAYS = "such as (values - values.min()) / np.timedelta64(1, 'D') for days"
 
 
 def is_number(value: Any) -> bool:
@@ -46,7 +55,7 @@ def read_level(confidence_level: Any) -> float:
 
 def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     """Weights of rows: finite numbers >= 0, not all of them 0; one number stands for all rows."""
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = read_numbers("sample_weight", sample_weight)
     if weights.ndim == 0:
         weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):
@@ -55,4 +64,74 @@ def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
         raise ValueError("sample_weight has entries that are NaN, infinite or negative: expected finite numbers >= 0")
     if not weights.any():
         raise ValueError("sample_weight is zero in every row: expected a weight above zero in some")
+    check_size("sample_weight", weights, "only ratios of weights matter, so divide them by the largest")
     return weights
+
+
+def read_numbers(name: str, values: Any) -> NDArray[np.float64]:
+    """Real numbers of any shape as floats; NaN and infinity are left to the caller.
+
+    NumPy makes numbers of dates and spans of time (nanoseconds), of texts, of complex numbers (their real part) and of
+    masked entries (what lies below the mask), all of them without a word: here they are errors.
+    """
+    if hasattr(values, "toarray"):
+        raise TypeError(f"{name} is sparse: expected a dense array (toarray())")
+    if values is None:
+        raise ValueError(f"{name} is None: expected real numbers")
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries: expected numbers, so fill them in or leave those rows out")
+    try:
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "biufO" or (raw.dtype == object and _odd_types(raw)):
+            raise TypeError(raw.dtype)
+        with np.errstate(over="ignore"):  # of longer floats: infinite, of which the caller complains
+            return raw.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} {_what_is_wrong(values, error)}") from None
+
+
+def check_size(
+    name: str, values: NDArray[np.float64], advice: str = "give it in another unit", largest_of_all: float = LARGEST
+) -> None:
+    """Raise the error that names numbers too large to be squared; infinite ones are left to the caller."""
+    largest = np.abs(values, where=np.isfinite(values), out=np.zeros(values.shape)).max(initial=0.0)
+    if largest > largest_of_all:
+        raise ValueError(
+            f"{name} has entries as large as {largest:.3g}: expected at most {largest_of_all:g}, because their squares "
+            f"must be finite; {advice}"
+        )
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Put the argument first in errors of other libraries that read it and do not say which it is."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if type(error) not in (TypeError, ValueError) or re.search(rf"\b{name}\b", str(error)):
+            raise
+        raise type(error)(f"{name}: {error}") from error
+
+
+def _odd_types(raw: NDArray[Any]) -> list[str]:
+    """Types of objects that NumPy would convert although they are no numbers, such as the text "1"."""
+    found = set(map(type, raw.ravel().tolist()))
+    return sorted(kind.__name__ for kind in found if issubclass(kind, (str, bytes, complex, *DATES, *SPANS)))
+
+
+def _what_is_wrong(values: Any, error: Exception) -> str:
+    """The end of the sentence about an argument that is no array of real numbers."""
+    try:
+        raw = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        return f"is no array ({error}): expected real numbers"
+    kinds = set(map(type, raw.ravel().tolist())) if raw.dtype == object else set()
+    if raw.dtype.kind == "M" or any(issubclass(kind, DATES) for kind in kinds):
+        return f"holds dates (dtype {raw.dtype}): expected real numbers, so count from some date in a unit, {IN_DAYS}"
+    if raw.dtype.kind == "m" or any(issubclass(kind, SPANS) for kind in kinds):
+        advice = "so divide by a unit, such as values / np.timedelta64(1, 'h') for hours"
+        return f"holds spans of time (dtype {raw.dtype}): expected real numbers, {advice}"
+    if raw.dtype.kind == "c" or complex in kinds:
+        return f"has dtype {raw.dtype}: expected real numbers (Complex data not supported)"
+    held = f" with entries of type {', '.join(sorted(kind.__name__ for kind in kinds))}" if kinds else ""
+    return f"has dtype {raw.dtype}{held}: expected real numbers"

@@ -1,14 +1,20 @@
-"""One thread around small computations: threads that wait for each other on shared cores make them far slower."""
+"""One thread around what the library computes itself.
+
+Threads that wait for each other on shared cores make small computations far slower, and sums that are cut into other
+pieces end in other digits: with one thread a call gives the same bits on any number of cores. The entry points of
+each room take it. A point model of the user's decides itself on its threads, and its digits.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from contextlib import AbstractContextManager, ContextDecorator, nullcontext
+from collections.abc import Iterator
+from contextlib import ContextDecorator, ExitStack, contextmanager
 from threading import Lock, get_ident
 from typing import Any
 
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 MANY_ROWS = 20_000  # from which on boosting gains from threads
 
@@ -17,8 +23,10 @@ class _OneThread(ContextDecorator):
     """One BLAS thread while any such computation runs, whichever Python thread it runs in.
 
     The limit belongs to the process: the first one sets it, the last restores it. Finding the loaded libraries takes
-    longer than a small solve, so it is done once. A child that is forked meanwhile knows of its own thread only, and
-    keeps the limit: threads that are gone would never restore it, nor free the lock.
+    longer than a small solve, so it is done once. They are BLAS libraries only: a limit restores all that its
+    controller knows, and would undo, or keep for ever, what other threads have set for OpenMP. A child that is forked
+    meanwhile knows of its own thread only, and keeps the limit: threads that are gone would never restore it, nor free
+    the lock.
     """
 
     def __init__(self) -> None:
@@ -29,19 +37,20 @@ class _OneThread(ContextDecorator):
     def __enter__(self) -> None:
         with self._lock:
             if not self._inside:
-                self._controller = self._controller or ThreadpoolController()
-                self._limit = self._controller.limit(limits=1, user_api="blas")
-                self._limit.__enter__()
+                self._controller = self._controller or ThreadpoolController().select(user_api="blas")
+                self._limit = self._controller.limit(limits=1)
+                _leave_control()
             self._inside[get_ident()] += 1
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *_error: object) -> None:
         me = get_ident()
         with self._lock:
             self._inside[me] -= 1
             if not self._inside[me]:
                 del self._inside[me]
             if not self._inside:
-                self._limit.__exit__(*error)
+                self._limit.restore_original_limits()
+                _leave_control()
 
     def forget_other_threads(self) -> None:
         """What a forked child does: no thread but the one that forked lives on in it."""
@@ -49,11 +58,31 @@ class _OneThread(ContextDecorator):
         self._lock, self._inside = Lock(), Counter({me: self._inside[me]} if self._inside[me] else {})
 
 
+def _leave_control() -> None:
+    """Let other threads set the BLAS threads too; threadpoolctl 3.8 and newer lets only the first that did.
+
+    Otherwise the last of several computations, in another thread than the first, could not restore them.
+    """
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear()
+
+
 ONE_THREAD = _OneThread()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=ONE_THREAD.forget_other_threads)
 
 
-def few_threads(n_rows: int = 0) -> AbstractContextManager[Any]:
-    """One OpenMP thread (boosting, in scikit-learn) while there are few rows; the limit is that of a Python thread."""
-    return threadpool_limits(1, user_api="openmp") if n_rows < MANY_ROWS else nullcontext()
+@contextmanager
+def few_threads(n_rows: int = 0, *, blas: bool = False) -> Iterator[None]:
+    """One OpenMP thread (boosting, in scikit-learn) while there are few rows; the limit is that of a Python thread.
+
+    And one of BLAS, unless a model of the user's is at work, which may have as many as `blas` says.
+    """
+    with ExitStack() as limits:
+        if n_rows < MANY_ROWS:
+            # a controller of OpenMP alone: the end of this limit must not change the BLAS threads of others
+            limits.enter_context(ThreadpoolController().select(user_api="openmp").limit(limits=1))
+        if not blas:
+            limits.enter_context(ONE_THREAD)
+        yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import uuid
 import warnings
 from collections.abc import Sequence
 from contextlib import closing
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sosbands._arguments import read_level
-from sosbands._files import written
+from sosbands._files import check_place, remove_leftovers, sync_folder, temporary_name, written
 from sosbands._parallel import run_on_cluster
 from sosbands.conformal import interval
 from sosbands.exceptions import CrossedIntervalsWarning
@@ -109,7 +108,8 @@ def predict_parquet(
     work = _Work.of(model, Path(source).resolve(), confidence_level, keep_columns)
     client = _client(client)
     folder = _new_folder(Path(target), Path(source))
-    partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    remove_leftovers(folder.parent)
+    partial = temporary_name(folder)
     done: dict[str, _Done] = {}
     try:
         files = {str(partial / name): fragment for name, fragment in work.fragments.items()}
@@ -123,6 +123,7 @@ def predict_parquet(
                 done[file] = result
         _check_written(partial, files)
         os.rename(partial, folder)
+        sync_folder(folder.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     _relay([done[file] for file in files], list(work.fragments))
@@ -182,7 +183,7 @@ def _predict_file(work: _Work, fragment: Any, path: str) -> _Done:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             made = interval_frame(frame, work.model, work.level, keep_columns=work.keep)
-        with written(path) as partial:
+        with written(path, tidy=False) as partial:
             parquet.write_table(pa.Table.from_pandas(made), partial)
     except Exception as error:
         error.add_note(f"in the file {fragment.path}")
@@ -222,10 +223,11 @@ def _check_written(partial: Path, files: Sequence[str] | dict[str, Any]) -> None
 
 def _new_folder(target: Path, source: Path) -> Path:
     folder = target.resolve()
-    if folder.exists():
+    if os.path.lexists(folder):  # False, too, for a name that is too long
         raise FileExistsError(f"target={str(target)!r} exists: expected the name of a folder that does not")
     if not folder.parent.is_dir():
         raise FileNotFoundError(f"target={str(target)!r}: expected a name in a folder that exists")
+    check_place(folder, "target")
     if folder.is_relative_to(source.resolve()):
         raise ValueError(f"target={str(target)!r} lies in the source: expected a place outside of {str(source)!r}")
     return folder

@@ -95,5 +95,9 @@ class IdentifierWarning(SosbandsWarning):
     """Most texts of a column occur once, as identifiers do, and say nothing about new rows."""
 
 
+class RefittedWarning(SosbandsWarning):
+    """A fitted point model was given, of which a copy was fitted anew; `FrozenEstimator` uses it as it is."""
+
+
 class OffDataWarning(SosbandsWarning):
     """Some rows are far from the learning data (support below `LITTLE_SUPPORT`), where the bands say nothing."""

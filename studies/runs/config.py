@@ -11,7 +11,7 @@ from sosbands.comparison import run_tasks
 from sosbands.comparison.axes import canonical, read_axes
 from sosbands.comparison.runner import TaskFunction
 from sosbands.comparison.store import flat
-from studies.runs.packed_store import read_packed, unpacked
+from studies.runs.packed_store import adopt, read_stored
 
 PRESETS = ("quick", "paper")
 Rows = list[dict[str, Any]]
@@ -32,6 +32,8 @@ class Config:
         Processes.
     retry_failed : bool
         Run again what failed before.
+    other_code : str
+        As in `run_tasks`.
     compute_missing : bool
         Otherwise rows that are not stored are left out.
     verbose : int
@@ -42,6 +44,7 @@ class Config:
     preset: str = "quick"
     n_jobs: int | None = None
     retry_failed: bool = False
+    other_code: str = "refuse"
     compute_missing: bool = True
     verbose: int = 0
 
@@ -74,20 +77,21 @@ class Config:
         function, tasks, seed_axes
             As in `run_tasks`.
         """
-        path = self.folder / self.preset / f"{name}.jsonl"
+        path = self.folder / self.preset / f"{name}.jsonl.gz"
         if not self.compute_missing:
-            records = read_packed(path).records
+            records = read_stored(path).records
             keys = [canonical(read_axes(task)) for task in tasks]
             return [flat(records[key]) for key in keys if key in records]
         path.parent.mkdir(parents=True, exist_ok=True)
-        with unpacked(path) as store:
-            return run_tasks(
-                function,
-                tasks,
-                seed_axes=seed_axes,
-                store=store,
-                n_jobs=self.n_jobs,
-                retry_failed=self.retry_failed,
-                verbose=self.verbose,
-                label=name,
-            )
+        adopt(path)
+        return run_tasks(
+            function,
+            tasks,
+            seed_axes=seed_axes,
+            store=path,
+            n_jobs=self.n_jobs,
+            retry_failed=self.retry_failed,
+            other_code=self.other_code,
+            verbose=self.verbose,
+            label=name,
+        )

@@ -476,7 +476,7 @@ BAD = {
     "residuals with inf": (X0, changed(r0, 2, -inf), {}, "residuals"),
     "residuals too few": (X0, r0[:-1], {}, "residuals"),
     "residuals as a column": (X0, r0[:, None], {}, "residuals"),
-    "residuals of strings": (X0, ["a"] * 10, {}, "could not convert string"),
+    "residuals of strings": (X0, ["a"] * 10, {}, "residuals has dtype <U1: expected real numbers"),
     "residuals complex": (X0, r0 + 1j, {}, "Complex"),
     "residuals missing": (X0, None, {}, "residuals"),
     **{

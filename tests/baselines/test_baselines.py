@@ -91,6 +91,8 @@ CHECKED += [cls() for cls in METHODS.values() if cls not in map(type, CHECKED)]
 @pytest.mark.filterwarnings("ignore:hetgpy could not fit varying noise")
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
+    if isinstance(estimator, HeteroscedasticGP):
+        pytest.importorskip("hetgpy", reason="het-gp needs hetgpy, which Python 3.13 has no wheels of")
     check(estimator)
 
 

@@ -278,6 +278,7 @@ def test_heteroscedastic_process_falls_back_to_constant_noise():
 
 
 def test_both_starts_keep_the_more_likely_fit():
+    needs("hetgpy")
     X, y = rows(60, 7, 1)
     found = {start: HeteroscedasticGP(start=start, calibration_size=None).fit(X, y) for start in ("smoothed", "both")}
     other = HeteroscedasticGP(start="residuals", calibration_size=None).fit(X, y)

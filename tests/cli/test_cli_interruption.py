@@ -15,6 +15,7 @@ from cli_runs import FAST, done, number_table, sosbands
 from sosbands.cli.interruption import Stopped, choice_ends_early, stop_on_signals
 from sosbands.cli.kept_runs import cache_folder
 from sosbands.cli.table_method import TableMethod
+from sosbands.comparison.line_file import LineFile
 from sosbands.tuning.automatic import AutomaticSearch
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -147,3 +148,52 @@ def test_without_a_cache_the_comparison_runs_all_the_same(tmp_path, monkeypatch)
     found = json.loads(done("compare", tmp_path / "t.csv", *words))
     assert any("nothing can be kept in" in note for note in found["notes"])
     assert np.isfinite(found["table"][0]["interval_score_mean"])
+
+
+def test_stored_runs_of_other_code_are_refused_run_again_or_kept(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    number_table().to_csv(path, index=False)
+    words = compare(path, "--store", tmp_path / "runs.jsonl", "--json")
+    whole = json.loads(done(*words))
+    monkeypatch.setattr("sosbands.comparison.runner.code_version", lambda *_: "new")
+    result = sosbands(*words)
+    assert result.exit_code == 1
+    assert "6 of 6 finished rows were made by other code" in result.stderr
+    assert "--other-code again" in result.stderr
+    for choice, fits in (("keep", 0), ("again", 6), ("refuse", 0)):
+        with monkeypatch.context() as patched:
+            counted = Counted(patched)
+            found = json.loads(done(*words, "--other-code", choice))
+        assert (choice, counted.count) == (choice, fits)
+        assert found["differences"] == whole["differences"]
+
+
+def test_an_interrupted_comparison_begins_anew_with_other_code(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    number_table().to_csv(path, index=False)
+    with monkeypatch.context() as patched:
+        Counted(patched, last=4)
+        sosbands(*compare(path))
+    monkeypatch.setattr("sosbands.cli.kept_runs.code_version", lambda *_: "new")
+    counted = Counted(monkeypatch)
+    done(*compare(path))
+    assert counted.count == 6
+
+
+def test_fresh_does_not_take_the_runs_of_a_comparison_that_is_going_on(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    number_table().to_csv(path, index=False)
+    with monkeypatch.context() as patched:
+        Counted(patched, last=4)
+        sosbands(*compare(path))
+    Counted(monkeypatch)  # the code of the methods is that of the first run
+    (kept,) = cache_folder().iterdir()
+    before = kept.read_bytes()
+    with LineFile(kept):
+        for more in ((), ("--fresh",)):
+            result = sosbands(*compare(path, *more))
+            assert result.exit_code == 1
+            assert "expected one" in result.stderr
+    assert kept.read_bytes() == before
+    done(*compare(path, "--fresh"))
+    assert not kept.exists()

@@ -118,7 +118,7 @@ def test_a_pipeline_that_pandas_fed_predicts_the_same(last):
     train, new = pd.read_csv("mixed-new.csv"), mixed_table(40, seed=3)
     names = ["flag", "ward", "x"]
     encode = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["flag", "ward"]), remainder="passthrough"
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["flag", "ward"]), ("passthrough", ["x"])
     )
     trained = make_pipeline(encode, last).fit(train[names], train.y)
     joblib.dump(trained, "trained.joblib")

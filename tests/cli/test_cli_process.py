@@ -61,7 +61,7 @@ def test_an_interrupted_prediction_leaves_nothing_behind(folder, tmp_path, numbe
         process.send_signal(number)
         printed, said = process.communicate(timeout=60)
     assert len(begun) == 1
-    assert begun[0].startswith(".out.csv.")
+    assert begun[0].startswith(".sosbands-")
     assert process.returncode == code
     assert printed == ""
     assert said.splitlines()[-1] == "interrupted"

@@ -109,7 +109,7 @@ class MortalModel:
 
     def _prediction_and_band(self, X):
         if self.row in X.index and not Path(self.flag).exists():
-            (folder,) = self.target.parent.glob(f".{self.target.name}.*")
+            (folder,) = self.target.parent.glob(".sosbands-*")
             (folder / ".part.parquet").write_bytes(b"PAR1")
             die(self.flag)
         return self.model._prediction_and_band(X)

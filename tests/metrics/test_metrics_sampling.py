@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from sosbands.metrics.sampling import coverage_range, share_range
+from sosbands.metrics.sampling import coverage_range, long_run_coverage, share_range
 
 
 def test_the_range_with_calibration_rows_is_that_of_conformal_prediction():
@@ -46,3 +46,16 @@ def test_intervals_of_one_share_and_of_shares_of_several_numbers():
     one = binomtest(3, 7).proportion_ci(method="wilson")
     np.testing.assert_allclose(share_range(3, 7), [one.low, one.high], atol=1e-12)
     np.testing.assert_allclose(share_range([3, 2], [7, 4]), [share_range(3, 7), share_range(2, 4)], atol=1e-15)
+
+
+@pytest.mark.parametrize(("level", "m"), [(0.9, 99), (0.8, 40)])
+def test_coverage_of_all_rows_to_come_is_that_of_a_uniform_order_statistic(level, m):
+    rng = np.random.default_rng(0)
+    k = int(np.ceil(level * (m + 1)))
+    drawn = np.sort(rng.uniform(size=(20_000, m)), axis=1)[:, k - 1]  # coverage given the calibration scores
+    np.testing.assert_allclose(long_run_coverage(level, m), np.quantile(drawn, [0.025, 0.975]), atol=0.005)
+
+
+def test_infinite_intervals_cover_all_rows_to_come():
+    assert long_run_coverage(0.9, 8) == (1.0, 1.0)
+    assert long_run_coverage(0.9, 9)[1] < 1.0

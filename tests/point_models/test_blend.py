@@ -15,17 +15,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_checks import expected_failures
-from sosbands.point_models import (
-    GaussianProcess,
-    ModelBlend,
-    default_regressor,
-    knows_spread,
-    learn_residuals,
-    model_words,
-    predict_with_spread,
-)
+from sosbands.point_models import GaussianProcess, ModelBlend, default_regressor, learn_residuals
 from sosbands.point_models.blend import LEAST_SPREAD, blend_weights
+from sosbands.point_models.defaults import model_words
 from sosbands.point_models.gaussian_process import LIKELIHOOD_ROWS
+from sosbands.point_models.spread import knows_spread, predict_with_spread
 
 RNG = np.random.default_rng(2)
 N = 90

@@ -12,17 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sosbands.exceptions import LeaveOneOutError
-from sosbands.point_models import (
-    CallableRegressor,
-    GaussianProcess,
-    SmoothingSplineRegressor,
-    knows_spread,
-    learn_residuals,
-    one_per_row,
-    residuals,
-    row_blocks,
-    row_folds,
-)
+from sosbands.point_models import GaussianProcess, SmoothingSplineRegressor, learn_residuals, residuals
+from sosbands.point_models.defaults import CallableRegressor
+from sosbands.point_models.outputs import one_per_row
+from sosbands.point_models.residuals import row_blocks, row_folds
+from sosbands.point_models.spread import knows_spread
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 2))
@@ -197,5 +191,5 @@ def test_folds_and_blocks(monkeypatch):
 
 def test_predictions_of_another_shape_are_refused():
     assert one_per_row([[1], [2]], 2).tolist() == [1.0, 2.0]
-    with pytest.raises(ValueError, match=r"estimator: its predictions have shape \(2, 2\), expected \(2,\), one per"):
+    with pytest.raises(ValueError, match=r"estimator: output of predict has shape \(2, 2\): expected \(2,\), one"):
         one_per_row(np.ones((2, 2)), 2)

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from sosbands import SoSBandRegressor
-from sosbands.point_models import predict_with_spread
+from sosbands.point_models.spread import predict_with_spread
 
 
 def rows(n=80):

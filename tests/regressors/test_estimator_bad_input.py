@@ -274,12 +274,12 @@ CALLS = {
     "function of another shape": (
         lambda: new().set_params(estimator=lambda X: X).fit(X, Y),
         ValueError,
-        r"function gave shape \(15, 2\): expected \(15,\)",
+        r"^estimator: output of the function .* has shape \(15, 2\): expected \(15,\)",
     ),
     "function of NaN": (
         lambda: new().set_params(estimator=lambda X: X[:, 0] * np.nan).fit(X, Y),
         ValueError,
-        "function gave NaN",
+        "^estimator: output of the function .* has 15 of 15 entries that are NaN or infinite",
     ),
     # before fit, before calibration
     "predict before fit": (lambda: new().predict(X), NotFittedError, "not fitted yet"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
@@ -62,7 +63,7 @@ def test_the_point_model_gets_the_weights(model, coefficient):
     X, y, times = rows()
     for method in (SplitCP, LocallyWeightedCP, SoSBandRegressor):
         settings = FIXED if method is SoSBandRegressor else {}
-        fitted = method(model, random_state=0, **settings).fit(X, y, sample_weight=times)
+        fitted = method(clone(model), random_state=0, **settings).fit(X, y, sample_weight=times)
         learning = fitted.learning_rows_
         name = (
             {"sample_weight": times[learning]}

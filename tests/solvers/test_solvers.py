@@ -281,7 +281,7 @@ def test_newton_does_not_stall(seed):
 
 
 @every_solver
-@pytest.mark.parametrize("limit", [0, 1, 3])
+@pytest.mark.parametrize("limit", [0, 1])
 @pytest.mark.parametrize("name", ["training 1e-3", "operator 1", "symmetric"])
 def test_iteration_limit_is_kept_and_its_bounds_hold(name, limit, solver):
     case = CASES[name]

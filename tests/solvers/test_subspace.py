@@ -14,7 +14,6 @@ from sosbands.problems import (
     SymmetricProblem,
     TrainingPenaltyProblem,
 )
-from sosbands.problems import side as side_module
 from sosbands.solvers import Status, solve, subspace
 
 PENALTIES = {"b": 2.0, "lam1": 0.3, "lam2": 0.5}
@@ -182,41 +181,50 @@ def test_restricted_optima_are_upper_bounds_that_decrease(make):
     assert values[-1] == pytest.approx(optimum.dual_value, rel=2e-5)
 
 
-# ---------------------------------------------------------------- eigenvectors without a decomposition
+# ---------------------------------------------------------------- what a subspace lacks
 
 
-def check_refine(problem, z, seed=9):
-    """Estimates bound the dual value from above, exactly so once the vectors span everything."""
-    value, _ = problem.value_and_grad(z)
-    for k in (1, 5, 20):
-        vectors, estimate = problem.refine(z, list(random_bases(problem, k, seed)))
-        assert estimate >= value - 1e-10 * abs(value)
-        for X, term in zip(vectors, problem.terms, strict=True):
-            assert X.shape[0] == term.space.p
-        _, again = problem.refine(z, vectors)
-        assert again <= estimate + 1e-10 * abs(value), "a second step is no worse"
-    for known in (list(whole_bases(problem)), problem.positive_vectors(z)):
-        assert problem.refine(z, known)[1] == pytest.approx(value, rel=1e-9)
+def check_images(problem, z, bases):
+    """The images are those of the positive eigenvectors, and growing by them lowers the value of the subspace."""
+    small = problem.restricted(bases)
+    images = problem.images(small, z, bases)
+    lifted = problem.lift(z, bases)
+    by_hand = []
+    sides = zip(problem.sides, problem.arguments(lifted), problem.per_side(bases), small.state(z).sides, strict=True)
+    for term, (c, W), Q, state in sides:
+        V = term.space.V
+        M = V @ np.diag(c - term.cost.b / len(c)) @ V.T + (0 if W is None else W)
+        Y = M @ Q @ state.positive_vectors
+        by_hand.append(Y / np.linalg.norm(Y, axis=0).max())
+    for found, true in zip(images, problem._per_term(by_hand), strict=True):
+        np.testing.assert_allclose(found, true, atol=1e-11)
+    grown = subspace._grown(bases, images)
+    larger = problem.restricted(grown).value_and_grad(problem.project(lifted, grown))[0]
+    full, restricted = problem.value_and_grad(lifted)[0], small.value_and_grad(z)[0]
+    assert full - 1e-10 * abs(full) <= larger < restricted
+    assert larger - full < 0.5 * (restricted - full)
 
 
 @every_problem
-def test_refined_vectors_and_estimate(make):
+def test_images_of_positive_eigenvectors(make):
     problem = make()
-    for z in random_points(problem, 10, count=2):
-        check_refine(problem, z)
+    bases = random_bases(problem, 9)
+    for z in random_points(problem.restricted(bases), 10, count=2):
+        check_images(problem, z, bases)
 
 
-class UnderestimatesW(OperatorPenaltyProblem):
-    """Refines with W on the wrong side."""
+class ForgetsW(OperatorPenaltyProblem):
+    """Its matrices lack W where images are made."""
 
-    def refine(self, z, vectors):
-        return super().refine(np.concatenate([z[: 2 * self.n], -z[2 * self.n :]]), vectors)
+    def images(self, small, z, bases):
+        return super().images(small, np.concatenate([z[: 2 * self.n], 0 * z[2 * self.n :]]), bases)
 
 
-def test_check_rejects_a_wrong_estimate():
-    problem = UnderestimatesW(side_term(0.6), residuals(), 0.0, 0.5)
+def test_check_rejects_wrong_images():
+    problem = ForgetsW(side_term(0.6), residuals(), 0.0, 0.5)
+    bases = random_bases(problem, 9)
     with pytest.raises(AssertionError):
-        check_refine(problem, next(random_points(problem, 10)))
+        check_images(problem, next(random_points(problem.restricted(bases), 10)), bases)
 
 
 @every_problem
@@ -334,24 +342,77 @@ def test_subspaces_grow_until_they_reach_every_point(monkeypatch):
 # ---------------------------------------------------------------- bounds without a decomposition
 
 
-@pytest.mark.parametrize("name", list(PROBLEMS))
-def test_a_bounded_certificate_is_a_bound_close_to_the_value(name, monkeypatch):
-    """From the true positive eigenvectors the bound is nearly the value; from too few it is none, or still a bound."""
-    problem = PROBLEMS[name]()
-    z = solve(problem, tol=1e-5, solver="newton").variables
+def subspaces(problem, z):
+    """Of all kinds: with the positive eigenvectors and without, from good to hopeless."""
+    vectors = problem.positive_vectors(z)
+    leading = problem.leading_bases(30)
+    yield tuple(np.linalg.qr(np.column_stack([X, Q]))[0] for X, Q in zip(vectors, leading, strict=True))
+    yield leading
+    yield problem.leading_bases(45)
+    yield tuple(np.linalg.qr(X)[0] for X in vectors)
+    yield tuple(X[:, :1] for X in vectors)
+    for k in (5, 30, N - 8, N - 2):
+        yield random_bases(problem, k)
+
+
+def check_bounded_certificate(problem, z):
+    """From any subspace the bound is none or below the value, and close to it with the positive eigenvectors."""
     exact = problem.certificate(z)
-    bounded = problem.bounded_certificate(z, problem.positive_vectors(z), exact.sides)
-    assert bounded.dual_value <= exact.dual_value
-    assert bounded.dual_value == pytest.approx(exact.dual_value, rel=3e-4)
-    assert bounded.primal_value == pytest.approx(exact.primal_value, rel=1e-12)
-    few = [X[:, :1] for X in problem.positive_vectors(z)]
-    assert problem.bounded_certificate(z, few, exact.sides).dual_value <= exact.dual_value
-    # with room it is a bound that uses no more than that, a little added for terms of second order
-    room = 0.05 * exact.primal_value
-    roomy = problem.bounded_certificate(z, problem.positive_vectors(z), exact.sides, room)
-    assert bounded.dual_value - 1.2 * room <= roomy.dual_value < bounded.dual_value
-    assert problem.bounded_certificate(z, few, exact.sides, room).dual_value <= exact.dual_value
-    # a bound that forgets the rest of the space would be seen
-    monkeypatch.setattr(side_module, "cholesky", lambda G, **_: G)
-    if any(X.shape[1] > 1 for X in problem.positive_vectors(z)):
-        assert problem.bounded_certificate(z, few, exact.sides).dual_value > exact.dual_value
+    first, *others = subspaces(problem, z)
+    close = problem.bounded_certificate(z, first, exact.sides)
+    assert close.dual_value == pytest.approx(exact.dual_value, rel=1e-3)
+    everything = problem.bounded_certificate(z, whole_bases(problem), exact.sides)
+    assert everything.dual_value == pytest.approx(exact.dual_value, rel=1e-9)
+    shown = 0
+    for bases in (first, whole_bases(problem), *others):
+        for room in (0.0, 0.05 * exact.primal_value):
+            bounded = problem.bounded_certificate(z, bases, exact.sides, room)
+            assert bounded.dual_value <= exact.dual_value
+            assert bounded.primal_value == pytest.approx(exact.primal_value, rel=1e-12)
+            shown += np.isfinite(bounded.dual_value)
+    assert shown >= 6, "hardly anything was shown"
+
+
+@every_problem
+def test_a_bounded_certificate_is_a_bound_close_to_the_value(make):
+    problem = make()
+    check_bounded_certificate(problem, solve(problem, tol=1e-5, solver="newton").variables)
+
+
+def value_on_subspace(term, c, W, Q, room):  # noqa: ARG001
+    return term.projected(Q).evaluate(c, None if W is None else Q.T @ W @ Q).value
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("upper_bound", value_on_subspace),  # all of the rest is forgotten
+        ("_largest_beside", lambda *_: 0.0),  # what lies beside the subspace is
+        ("_largest_beside", lambda *_: -1e6),  # and with it what leads there
+    ],
+)
+def test_a_bound_that_forgets_something_is_seen(name, broken, monkeypatch):
+    problem = one_kernel()
+    z = solve(problem, tol=1e-5, solver="newton").variables
+    monkeypatch.setattr(SideTerm, name, broken)
+    with pytest.raises(AssertionError):
+        check_bounded_certificate(problem, z)
+
+
+@every_problem
+def test_eigenvalues_beside_a_subspace_are_bounded(make):
+    """Against all eigenvalues of the projected matrix, by trace, by norm and by the norm of the square."""
+    problem = make()
+    for k, enough in [(5, 0.0), (5, 1e3), (20, 0.3), (N - 2, 0.1)]:
+        for z in random_points(problem, 14, count=2):
+            for term, (c, _), Q in zip(
+                problem.sides, problem.arguments(z), problem.per_side(random_bases(problem, k)), strict=True
+            ):
+                weights = c - term.cost.b / len(c)
+                beside = term.space.V - Q @ (Q.T @ term.space.V)
+                true = np.linalg.eigvalsh((beside * weights) @ beside.T)[-1]
+                positive = (beside * np.maximum(weights, 0)) @ beside.T
+                found = term._largest_beside(weights, Q, enough)
+                assert true - 1e-10 <= found <= np.trace(positive) + 1e-10
+                if enough == 0:  # all by norms
+                    assert found <= np.linalg.norm(positive) + 1e-10

@@ -55,13 +55,12 @@ def test_an_interrupted_run_leaves_its_rows_and_the_next_takes_them(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         config.run("numbers", Interrupted(), [{"k": 1}, {"k": 2}])
-    plain = tmp_path / "quick" / "numbers.jsonl"
-    assert plain.exists()
     stored = Config(tmp_path, "quick", compute_missing=False).run("numbers", double, [{"k": 1}, {"k": 2}])
     assert [row["twice"] for row in stored] == [2]
     rows = config.run("numbers", double, [{"k": 1}, {"k": 2}])
     assert [row["twice"] for row in rows] == [2, 4]
-    assert not plain.exists()
+    assert rows[0] == stored[0]
+    assert [path.name for path in (tmp_path / "quick").iterdir()] == ["numbers.jsonl.gz"]
 
 
 def test_stored_rows_only(tmp_path):

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import os
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -205,6 +206,18 @@ def test_after_an_interruption_the_same_command_continues(tmp_path, monkeypatch)
     assert "2 rows, 0 failed" in done("reproduce", "numbers", "-o", tmp_path)
     with gzip.open(tmp_path / "quick" / "numbers.jsonl.gz", "rt") as file:
         assert sum('"axes"' in line for line in file) == 2  # the first was not computed again
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+def test_results_that_cannot_be_written_are_refused_before_rows_are_computed(tmp_path, monkeypatch):
+    use(monkeypatch, MadeUp("numbers", "table", "Some numbers", function=forbidden))
+    (tmp_path / "quick").mkdir()
+    os.mkfifo(tmp_path / "quick" / "numbers.csv")
+    result = studies("reproduce", "numbers", "-o", tmp_path)
+    assert result.exit_code == 1
+    assert "numbers.csv is a named pipe: expected a regular file" in result.stderr
+    assert "too long for this disk" in studies("reproduce", "numbers", "-o", tmp_path / ("x" * 256)).stderr
+    assert names(tmp_path / "quick") == ["numbers.csv"]
 
 
 def test_wrong_command_lines(tmp_path):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._threads import ONE_THREAD
 from sosbands.bands.penalties import SYMMETRIC, PenaltyScale
 from sosbands.bands.prepare import check_residuals, check_weights, read_data
 from sosbands.bands.units import root_mean_square
@@ -30,9 +31,10 @@ def penalty_scale(
     rms = root_mean_square(r if weights is None else np.sqrt(weights) * r)
     if rms == 0:
         raise ValueError("residuals are all zero: they define no scale")
-    setup = read_data(X, r / rms, kernel, rank, False, weights).prepare("median", SideCost(1.0, 1.0, 1.0), None)
-    problem = setup.problem(SYMMETRIC)
-    bands = setup.solution(problem, solve(problem, tol=tol, solver=solver))
+    with ONE_THREAD:
+        setup = read_data(X, r / rms, kernel, rank, False, weights).prepare("median", SideCost(1.0, 1.0, 1.0), None)
+        problem = setup.problem(SYMMETRIC)
+        bands = setup.solution(problem, solve(problem, tol=tol, solver=solver))
     if bands.status != Status.CONVERGED:
         warnings.warn(
             f"the initial model, which sets the units of the penalties, has a certified gap of {bands.gap:.2g}, above "

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sosbands._threads import ONE_THREAD
 from sosbands.bands.initial import penalty_scale
 from sosbands.bands.penalties import BandSettings, PenaltyScale, SymmetryPenalty, read_settings
-from sosbands.bands.prepare import PreparedBands, TwoSidedProblem, read_data
+from sosbands.bands.prepare import LearningData, PreparedBands, TwoSidedProblem, read_data
 from sosbands.bands.solution import BandSolution, zero_solution
 from sosbands.exceptions import NotCertifiedWarning, ZeroResidualsWarning
 from sosbands.problems import SideCost
@@ -241,6 +242,16 @@ def _sequence(
     if not wanted:
         return iter(())
     data = read_data(X, residuals, settings.kernel, settings.rank, settings.constant, settings.sample_weight)
+    with ONE_THREAD:
+        setups = _prepared(data, wanted, settings)
+    if not data.r.any():
+        warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=3)
+        return (zero_solution(setup.lower, setup.upper) for setup in setups)
+    return _solved(setups, wanted, settings, depth)
+
+
+def _prepared(data: LearningData, wanted: list[Wanted], settings: BandSettings) -> list[PreparedBands]:
+    """What each problem needs; each is stated once, so that what is wrong with it is said."""
     scale = settings.normalize if isinstance(settings.normalize, PenaltyScale) else None
     if isinstance(settings.normalize, str) and data.r.any():
         scale = PenaltyScale.of_residuals(data.r, data.weights)
@@ -253,12 +264,10 @@ def _sequence(
             setups.append(setups[-1].with_cost(each.cost))
         else:
             setups.append(data.prepare(each.lengthscale, each.cost, scale))
-    if not data.r.any():
-        warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=3)
-        return (zero_solution(setup.lower, setup.upper) for setup in setups)
-    for setup, each in zip(setups, wanted, strict=True):
-        setup.problem(each.symmetry)
-    return _solved(setups, wanted, settings, depth)
+    if data.r.any():
+        for setup, each in zip(setups, wanted, strict=True):
+            setup.problem(each.symmetry)
+    return setups
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -278,8 +287,11 @@ def _solved(
             yield current[0]
 
     results = solve_path(problems(), tol=settings.tol, solver=settings.solver, max_iterations=settings.max_iterations)
-    for setup, result in zip(setups, results, strict=True):
-        yield _certified(setup.solution(current[0], result), settings.tol, depth)
+    for setup in setups:
+        with ONE_THREAD:  # not while the caller works between two solutions
+            result = next(results)
+            solution = setup.solution(current[0], result)
+        yield _certified(solution, settings.tol, depth)
 
 
 def _certified(solution: BandSolution, tol: float, depth: int) -> BandSolution:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from sosbands._arguments import read_weights
+from sosbands._arguments import naming, read_numbers, read_weights
+from sosbands._cached import cached_property
 from sosbands._threads import ONE_THREAD
 from sosbands._types import AnyArray, Array
 from sosbands.bands.penalties import PenaltyScale, SymmetryPenalty
@@ -210,7 +210,8 @@ def _check_points(X: Any, kernel: Any) -> AnyArray:
         return points
     precomputed = isinstance(kernel, str) and kernel == "precomputed"
     dtype = [np.float64, np.float32] if precomputed else np.float64
-    points = check_array(X, dtype=dtype, input_name="X")
+    with naming("X"), np.errstate(over="ignore", invalid="ignore"):  # of scikit-learn's sum of all entries
+        points = check_array(X, dtype=dtype, input_name="X")
     if precomputed:
         if points.shape[0] != points.shape[1]:
             raise ValueError(f"X has shape {points.shape}: a precomputed kernel matrix must be square")
@@ -221,9 +222,10 @@ def _check_points(X: Any, kernel: Any) -> AnyArray:
 
 def check_residuals(residuals: Any, n: int) -> Array:
     """Residuals as a vector of finite numbers, one per row."""
-    if np.ndim(residuals) != 1:
-        raise ValueError(f"residuals have shape {np.shape(residuals)}: expected ({n},), one per row of X")
-    r: Array = check_array(residuals, dtype=np.float64, ensure_2d=False, input_name="residuals")
-    if len(r) != n:
+    r = read_numbers("residuals", residuals)
+    if r.shape != (n,):
         raise ValueError(f"residuals have shape {r.shape}: expected ({n},), one per row of X")
+    if not np.isfinite(r).all():
+        kind = "NaN" if np.isnan(r).any() else "infinity"
+        raise ValueError(f"Input residuals contains {kind}: expected finite numbers")
     return r

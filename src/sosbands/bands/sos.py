@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from sosbands._cached import cached_property
 from sosbands._threads import ONE_THREAD
 from sosbands._types import Array
 from sosbands.kernels import KernelFeatures
@@ -60,7 +60,8 @@ class SoSFunction:
     @property
     def operator(self) -> Array:
         """The matrix A, shape (p, p)."""
-        return self.B @ self.B.T + self.ridge * np.eye(len(self.B))
+        with ONE_THREAD:
+            return self.B @ self.B.T + self.ridge * np.eye(len(self.B))
 
     @property
     def off_data(self) -> float:

@@ -10,13 +10,13 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from sosbands._arguments import check, check_choice, is_count, read_level
+from sosbands._arguments import check, check_choice, check_size, is_count, naming, read_level
 from sosbands._types import Array
 from sosbands.baselines.tables import finite_numbers, table_of_numbers
 from sosbands.conformal.arguments import read_kind
 from sosbands.regressors.base import SplitRegressor
 from sosbands.regressors.parameters import RESIDUALS, check_calibration_size, check_estimator, check_running
-from sosbands.regressors.rows import Rows
+from sosbands.regressors.rows import Rows, read_number_rows, refuse_masked
 from sosbands.tables import TableEncoder
 from sosbands.tables.columns import is_number_table
 
@@ -47,8 +47,11 @@ class Baseline(SplitRegressor):
     `confidence_level`, `calibration`, `calibration_size`, `random_state` and `verbose`.
     """
 
+    _set_by_some_fits = ("encodes_table_",)
     encodes_table_: bool = False
     table_encoder_: TableEncoder | None
+    learning_mean_: Array | None
+    learning_scale_: Array | None
     n_jobs: Any = None  # a constructor parameter of those that can use several processes
 
     def _check_parameters(self) -> None:
@@ -93,15 +96,16 @@ class Baseline(SplitRegressor):
     def _read(self, X: Any, *, reset: bool) -> Rows:
         """Rows, checked: finite numbers if the model needs them, otherwise any table as it was given."""
         least = 2 if reset else 1
+        refuse_masked(X)
         if reset:
             self.encodes_table_ = self._must_encode(X)
             self.reads_numbers_ = self.reads_numbers_ and not self.encodes_table_
         if self.reads_numbers_:
-            numbers = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_min_samples=least)
-            return Rows(X if hasattr(X, "columns") else numbers, numbers)
+            return read_number_rows(self, X, reset=reset)
         if issparse(X):
             raise TypeError("X is a sparse matrix: expected a dense table (X.toarray()), sparse data are not supported")
-        table = X if hasattr(X, "columns") else np.asarray(X)
+        with naming("X"):  # rows of different lengths
+            table = X if hasattr(X, "columns") else np.asarray(X)
         if len(table.shape) != 2:
             raise ValueError(
                 f"X has shape {table.shape}: expected two dimensions, rows and features. Reshape your data: "
@@ -110,6 +114,9 @@ class Baseline(SplitRegressor):
         if len(table) < least:
             raise ValueError(f"X has n_samples = {len(table)} rows: expected at least {least}")
         validate_data(self, table, reset=reset, skip_check_array=True)
+        values = np.asarray(table)
+        if values.dtype.kind == "f":
+            check_size("X", values, "give the column in another unit")
         return Rows(table, table)
 
     def _metric_points(self, X: Any) -> dict[str, Any]:

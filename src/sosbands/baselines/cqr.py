@@ -82,6 +82,9 @@ class QuantileForestCQR(_QuantileBand):
         Levels of the lower end, of the point prediction (the median), and of the upper end.
     """
 
+    forest_: Any
+    _saved_as = {"forest_parts_": list[Any]}
+
     def __init__(
         self,
         *,
@@ -177,6 +180,9 @@ class GradientBoostingCQR(TakesWeights, _QuantileBand):
     levels_ : ndarray of shape (3,)
         Levels of the lower end, of the point prediction (the median), and of the upper end.
     """
+
+    models_: list[Any]
+    n_iter_: int
 
     def __init__(
         self,

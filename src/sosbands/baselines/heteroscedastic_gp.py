@@ -57,7 +57,16 @@ class HeteroscedasticGP(NormalBaseline):
         Score in use, and level of the additive band before calibration.
     """
 
-    _saved_parts = (NoisyProcess,)
+    process_: NoisyProcess
+    x_min_: Array
+    x_range_: Array
+    y_mean_: float
+    y_scale_: float
+    homoscedastic_: bool
+    log_likelihood_: float
+    start_: str
+    message_: str
+    n_iter_: int
 
     def __init__(
         self,

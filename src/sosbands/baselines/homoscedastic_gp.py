@@ -36,6 +36,9 @@ class HomoscedasticGP(NormalBaseline):
         Score in use, and level of the additive band before calibration.
     """
 
+    estimator_: GaussianProcess
+    n_iter_: int
+
     def __init__(
         self,
         *,

@@ -40,6 +40,8 @@ class NormalBaseline(Baseline):
     """
 
     conformal_score: Any
+    conformal_score_: str
+    band_level_: float
 
     def _learn_process(self, rows: Rows, y: Array) -> None:
         raise NotImplementedError

@@ -22,6 +22,7 @@ from sosbands.baselines.relaxed_tuning import (
     tune_ridges,
 )
 from sosbands.conformal import Band
+from sosbands.kernels import KernelFeatures
 from sosbands.regressors.rows import Rows
 
 
@@ -73,6 +74,18 @@ class RelaxedQuantileCQR(Baseline):
     n_iter_, converged_ : int, bool
         Iterations of the last search, and whether it met its tolerance.
     """
+
+    preprocessor_: Any
+    features_: KernelFeatures
+    coefficients_: Array
+    target_mean_: float
+    unit_: float
+    tuning_: dict[str, Any] | None
+    lengthscale_: float
+    center_ridge_: float
+    width_ridge_: float
+    n_iter_: int
+    converged_: bool
 
     def __init__(
         self,

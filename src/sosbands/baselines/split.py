@@ -15,7 +15,9 @@ from sosbands._types import Array
 from sosbands.baselines.base import Baseline
 from sosbands.baselines.tables import finite_numbers
 from sosbands.conformal import Band
-from sosbands.point_models import fit_model, one_per_row, point_model
+from sosbands.point_models.defaults import point_model
+from sosbands.point_models.outputs import predict_rows
+from sosbands.point_models.weights import fit_model
 from sosbands.regressors.base import TakesWeights
 from sosbands.regressors.rows import Rows
 
@@ -51,6 +53,8 @@ class SplitCP(TakesWeights, Baseline):
         The fitted point model.
     """
 
+    estimator_: Any
+
     def __init__(
         self,
         estimator: Any = None,
@@ -84,7 +88,7 @@ class SplitCP(TakesWeights, Baseline):
         self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
 
     def _center(self, rows: Rows) -> Array:
-        return one_per_row(self.estimator_.predict(rows.for_model), len(rows))
+        return predict_rows(self.estimator_, rows.for_model)
 
     def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         center = self._center(rows)
@@ -127,6 +131,10 @@ class LocallyWeightedCP(SplitCP):
         The residuals that sigma was learnt from.
     """
 
+    residual_rule_: str
+    smallest_scale_: float
+    scale_estimator_: Any
+
     def __init__(
         self,
         estimator: Any = None,
@@ -167,7 +175,9 @@ class LocallyWeightedCP(SplitCP):
     def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:  # noqa: ARG002
         sizes = np.abs(self._fit_point_model(rows.for_model, y, rng, weight=weight).residual)
         self.smallest_scale_ = self.min_scale * float(np.average(sizes, weights=weight)) or 1.0
-        self.scale_estimator_ = fit_model(self._scale_model(rows, rng), rows.for_model, sizes, weight)
+        self.scale_estimator_ = fit_model(
+            self._scale_model(rows, rng), rows.for_model, sizes, weight, "scale_estimator"
+        )
         self._say(f"scale {type(self.scale_estimator_).__name__} fitted to {self.residual_rule_} residuals")
 
     def _scale_model(self, rows: Rows, rng: np.random.RandomState) -> Any:
@@ -183,5 +193,5 @@ class LocallyWeightedCP(SplitCP):
 
     def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         center = self._center(rows)
-        scale = one_per_row(self.scale_estimator_.predict(rows.for_model), len(rows))
+        scale = predict_rows(self.scale_estimator_, rows.for_model, "scale_estimator")
         return center, Band(center, center, np.maximum(scale, self.smallest_scale_))

@@ -10,18 +10,20 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.model_selection import KFold
 
 from sosbands._arguments import check, is_fraction
-from sosbands._types import Array
+from sosbands._types import Array, IntArray
 from sosbands._words import share_of
 from sosbands.bands import learn_bands, penalty_scale
-from sosbands.bands.sos import evaluate_pair
+from sosbands.bands.sos import SoSFunction, evaluate_pair
 from sosbands.baselines.base import Baseline
 from sosbands.baselines.squared_tuning import tune_lengthscale
 from sosbands.conformal import Band
 from sosbands.exceptions import LITTLE_SUPPORT, OffDataWarning
-from sosbands.point_models import one_per_row, row_folds
+from sosbands.point_models.outputs import predict_rows
+from sosbands.point_models.residuals import row_folds
 from sosbands.regressors.base import SplitRegressor
 from sosbands.regressors.parameters import check_kernel, check_penalties, check_preprocessor, check_rank, is_word
 from sosbands.regressors.rows import Rows, dense_points, learn_preprocessor
+from sosbands.tuning.rules import check_test_level
 
 
 class SquaredSoS(Baseline):
@@ -89,6 +91,17 @@ class SquaredSoS(Baseline):
     symmetry_penalty: Any = np.inf  # one function for both sides, whatever the kind
     symmetry_kind: Any = "training"
 
+    estimator_: Any
+    preprocessor_: Any
+    model_sees_points_: bool
+    residual_rule_: str
+    unit_: float
+    tuning_: dict[str, Any] | None
+    function_: SoSFunction
+    lengthscale_: Any
+    active_: IntArray
+    certificate_: dict[str, Any]
+
     def __init__(  # noqa: PLR0913, the whole public list of settings
         self,
         estimator: Any = None,
@@ -139,8 +152,8 @@ class SquaredSoS(Baseline):
         check_preprocessor(self.preprocessor)
         check("tol", self.tol, is_fraction(self.tol), "a number in (0, 1)")
         check("normalize", self.normalize, isinstance(self.normalize, (bool, np.bool_)), "True or False")
-        level = self.test_level
-        check("test_level", level, level is None or is_fraction(level), "None or a number in (0, 1)")
+        if self.test_level is not None:
+            check_test_level(self.test_level, "None or a number in (0, 1)")
         fine = not isinstance(self.lengthscale, dict)
         check("lengthscale", self.lengthscale, fine, "'auto', 'median', a number > 0 or one per feature")
 
@@ -159,7 +172,7 @@ class SquaredSoS(Baseline):
         return SplitRegressor._read(self, X, reset=reset)  # whose complaints name the preprocessor
 
     def _numbers(self, rows: Rows) -> Array:
-        return dense_points(self.preprocessor_, rows.for_kernel)
+        return dense_points(self.preprocessor_, rows.for_kernel, *self.function_.features.point_shape)
 
     def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
         self.preprocessor_, points = learn_preprocessor(
@@ -186,7 +199,8 @@ class SquaredSoS(Baseline):
         chosen, self.tuning_ = "median" if is_auto else self.lengthscale, None
         if is_auto and isinstance(self.kernel, str) and folds is not None and r.any():
             seed = int(rng.randint(2**31 - 1))
-            self.tuning_ = tune_lengthscale(points, r, folds, options, n_jobs=self.n_jobs, seed=seed)
+            how: dict[str, Any] = {"n_jobs": self.n_jobs, "seed": seed, "level": self.test_level}
+            self.tuning_ = tune_lengthscale(points, r, folds, options, **how)
             chosen = self.tuning_["lengthscale"]
             if self.test_level is not None and self.tuning_["p_value"] > self.test_level:
                 options["kernel"], chosen = ConstantKernel(1.0, "fixed"), "median"
@@ -209,7 +223,7 @@ class SquaredSoS(Baseline):
 
     def _center(self, rows: Rows) -> Array:
         X = self._numbers(rows) if self.model_sees_points_ else rows.for_model
-        return one_per_row(self.estimator_.predict(X), len(rows))
+        return predict_rows(self.estimator_, X)
 
     def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         f, _, support = evaluate_pair(self.function_, self.function_, self._numbers(rows))

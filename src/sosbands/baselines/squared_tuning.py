@@ -8,11 +8,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import KFold
 
+from sosbands._threads import ONE_THREAD
 from sosbands._types import Array, IntArray
 from sosbands.bands import learn_band_grid
 from sosbands.kernels import learn_features, median_lengthscale, resolve_kernel
 from sosbands.stats import hsic, independence_test
 from sosbands.tuning.criterion import QUIET
+from sosbands.tuning.rules import permutations_for
 
 FACTORS = tuple(np.geomspace(0.1, 3.2, 11).tolist())  # of the median distance, half an octave apart
 # While searching, features and gap are coarse: the criterion is a noisy statistic of the bands.
@@ -21,8 +23,16 @@ SEARCH_TOL = 1e-3
 SMALLEST_SHARE = 0.5  # of the kernel at a learning point that coarse features must keep: below f explodes elsewhere
 
 
+@ONE_THREAD
 def tune_lengthscale(
-    points: Array, r: Array, folds: KFold, options: dict[str, Any], *, n_jobs: int | None, seed: int
+    points: Array,
+    r: Array,
+    folds: KFold,
+    options: dict[str, Any],
+    *,
+    n_jobs: int | None,
+    seed: int,
+    level: float | None = None,
 ) -> dict[str, Any]:
     """Choose the lengthscale that maximises ``HSIC(sqrt(f), |r|)`` over held-out points.
 
@@ -39,6 +49,8 @@ def tune_lengthscale(
         Processes, over folds.
     seed : int
         Of the permutations of the test.
+    level : float or None
+        At which the test is read, if it is: it says how many permutations are made.
 
     Returns
     -------
@@ -54,7 +66,8 @@ def tune_lengthscale(
         widths[:, held] = part
     sizes = np.abs(r)
     values = np.array([hsic(width, sizes) for width in widths])
-    test = independence_test(list(widths), [sizes] * len(widths), random_state=seed)
+    count = permutations_for(level or 1.0)
+    test = independence_test(list(widths), [sizes] * len(widths), n_permutations=count, random_state=seed)
     return {
         "lengthscale": float(lengthscales[values.argmax()]),
         "lengthscales": lengthscales,
@@ -79,6 +92,7 @@ def candidates(points: Array, kernel: str) -> Array:
     return kept if len(kept) else lengthscales[-1:]
 
 
+@ONE_THREAD
 def held_out_widths(points: Array, r: Array, held: IntArray, lengthscales: Array, options: dict[str, Any]) -> Array:
     """``sqrt(f)`` at one fold's points, learnt from the others, for every lengthscale: shape (lengthscales, held)."""
     others = np.setdiff1d(np.arange(len(r)), held)

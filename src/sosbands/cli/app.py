@@ -130,6 +130,7 @@ SHORT = {
     "sosbands.cli.evaluate": "Measure intervals on rows with a known target.",
     "sosbands.cli.compare": "Compare methods on repeated splits of a table.",
     "sosbands.cli.explore": "Write an interactive HTML page about a table.",
+    "sosbands.cli.card": "Write a printable HTML page about a model.",
 }
 app = make_app("sosbands", options, SHORT)
 

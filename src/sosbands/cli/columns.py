@@ -19,6 +19,7 @@ from sosbands.cli.table_files import TableFile
 from sosbands.tables import TableEncoder
 from sosbands.tables.kinds import BOOLEAN, CATEGORY, DATE, KINDS, NUMBER
 
+DATES_AS_NUMBERS = "count dates in a unit from some date, such as days since the first, and give spans of time in one"
 RECORD = "columns_"  # attribute of a model that the command line has fitted
 
 
@@ -181,7 +182,8 @@ def read_target(column: Any, place: Place, dropping: Output | None = None) -> Ar
     try:
         values = numbers(column, place)
     except ValueError as error:
-        raise ValueError(f"{error} (the target must be numbers)") from error
+        advice = f"; {DATES_AS_NUMBERS}" if _holds_times(column, place) else ""
+        raise ValueError(f"{error} (the target must be numbers{advice})") from error
     missing = np.flatnonzero(np.isnan(values))
     if len(missing) == len(values):
         raise place.error("the target is missing in every row")
@@ -196,6 +198,14 @@ def read_target(column: Any, place: Place, dropping: Output | None = None) -> Ar
             f"{len(missing)} of {many(len(values), 'row')} left out, as their target {place.column!r} is missing"
         )
     return values
+
+
+def _holds_times(column: Any, place: Place) -> bool:
+    """Whether a column is one of dates or spans of time, also as texts."""
+    try:
+        return bool(need("pyarrow.types").is_temporal(column.type)) or kind_of(column, place) == DATE
+    except ValueError:
+        return False
 
 
 def check_column(file: TableFile, name: str) -> None:

@@ -14,12 +14,13 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 
 from sosbands import SoSBandRegressor
+from sosbands._files import check_place, same_file
 from sosbands._words import many
 from sosbands.baselines import METHODS, make_method
 from sosbands.cli import options
 from sosbands.cli.columns import Columns, learn_columns
 from sosbands.cli.estimators import band_regressor, check_model, point_model, read_point_model, table_preprocessor
-from sosbands.cli.given_models import GivenModel
+from sosbands.cli.given_models import GivenModel, model_files
 from sosbands.cli.interruption import Stopped
 from sosbands.cli.kept_runs import DAYS, kept_runs
 from sosbands.cli.output import Output, wrapped
@@ -86,6 +87,7 @@ def compare(  # noqa: PLR0913
             "--store", metavar="FILE", help="Keep every finished run in this file, for more methods and repetitions."
         ),
     ] = None,
+    other_code: options.OtherCode = "refuse",
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start anew, even if the same command was interrupted before.")
     ] = False,
@@ -107,11 +109,14 @@ def compare(  # noqa: PLR0913
       sosbands compare data.csv --target price --methods sos,cqr-forest --repetitions 20 --store runs.jsonl
     """  # noqa: D301
     says = Output(json)
+    inputs = [data, *model_files(model)]
     if output is not None:
         table_suffix(output, "output")
-        check_output(output, apart_from=[data])
+        check_output(output, apart_from=inputs)
     if store is not None:
-        check_output(store, apart_from=[data])
+        check_place(store, "--store", apart_from=inputs)
+        if output is not None and same_file(store, output):
+            raise ValueError(f"--store {store} and output {output} are one file: expected two")
     bands = {
         "conformal_score": score,
         "base_scale": base_scale,
@@ -153,6 +158,7 @@ def compare(  # noqa: PLR0913
                 n_jobs=jobs,
                 random_state=seed,
                 store=runs,
+                other_code=other_code if store is not None else "again",
                 verbose=int(not json),
             )
         except (KeyboardInterrupt, Stopped):

@@ -10,18 +10,20 @@ import numpy as np
 import typer
 
 from sosbands import SoSBandRegressor
-from sosbands._files import written
+from sosbands._files import check_folder, written
 from sosbands.baselines import LocallyWeightedCP, SplitCP
 from sosbands.cli import options
 from sosbands.cli.fit import words_of
 from sosbands.cli.interruption import choice_ends_early
 from sosbands.cli.output import Output, wrapped
 from sosbands.cli.progress import stages
+from sosbands.cli.table_files import check_output
 from sosbands.datasets import delivery_times
 from sosbands.report import write_page
 from sosbands.tuning.candidates import is_symmetric
 
 ROWS, TEST_SHARE = 1000, 0.3
+PICTURE, PAGE = "bands.png", "page.html"
 FEATURE = "hour"  # the column along which the picture shows the bands
 CHOSEN = (
     "base_scale",
@@ -51,8 +53,10 @@ def demo(
     from sklearn.model_selection import train_test_split
 
     says = Output()
-    if output.exists() and not output.is_dir():
-        raise ValueError(f"output {output} is a file: expected a folder")
+    check_folder(output)
+    if output.is_dir():
+        for name in (PICTURE, PAGE):
+            check_output(output / name)
     X, y = delivery_times(ROWS, seed, as_frame=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=TEST_SHARE, random_state=seed)
     with says.listening(), stages("learning", shown=True), choice_ends_early():
@@ -68,9 +72,9 @@ def demo(
     says.result(wrapped(_compared(rows, len(y_test))), {})
     output.mkdir(parents=True, exist_ok=True)
     with says.listening():
-        _draw(says, model, X_test, y_test, output / "bands.png")
+        _draw(says, model, X_test, y_test, output / PICTURE)
         with stages("exploring", shown=True), choice_ends_early():
-            page = write_page(X, y, output / "page.html", target_name=y.name, random_state=seed, n_jobs=jobs)
+            page = write_page(X, y, output / PAGE, target_name=y.name, random_state=seed, n_jobs=jobs)
         says.result(f"Page: {page}", {})
 
 

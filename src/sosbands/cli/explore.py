@@ -11,7 +11,7 @@ from sosbands._words import many
 from sosbands.cli import options
 from sosbands.cli.columns import Tally, learn_columns
 from sosbands.cli.estimators import band_regressor, read_point_model
-from sosbands.cli.given_models import GivenModel
+from sosbands.cli.given_models import GivenModel, model_files
 from sosbands.cli.interruption import choice_ends_early
 from sosbands.cli.output import Output
 from sosbands.cli.progress import stages
@@ -55,7 +55,7 @@ def explore(  # noqa: PLR0913
     says = Output()
     if output.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"output {output}: expected a name that ends in .html")
-    check_output(output, apart_from=[data])
+    check_output(output, apart_from=[data, *model_files(model)])
     settings = {
         "confidence_level": confidence_level,
         "calibration": calibration,

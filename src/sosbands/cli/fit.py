@@ -15,7 +15,7 @@ from sosbands._words import many
 from sosbands.cli import options
 from sosbands.cli.columns import Columns, Tally, kinds_in_words, learn_columns
 from sosbands.cli.estimators import band_regressor, read_point_model
-from sosbands.cli.given_models import GivenModel
+from sosbands.cli.given_models import GivenModel, model_files
 from sosbands.cli.interruption import choice_ends_early
 from sosbands.cli.intervals import BOTH, LOWER_SHARE, UPPER, Asked, apart, with_groups
 from sosbands.cli.model_files import trust_options, types_to_trust
@@ -23,7 +23,8 @@ from sosbands.cli.output import Output, percent, wrapped
 from sosbands.cli.progress import stages
 from sosbands.cli.split_width import record_split
 from sosbands.cli.table_files import check_output, open_table
-from sosbands.point_models import ModelBlend, model_name
+from sosbands.point_models import ModelBlend
+from sosbands.point_models.outputs import model_name
 
 
 def fit(  # noqa: PLR0913
@@ -64,7 +65,7 @@ def fit(  # noqa: PLR0913
       sosbands fit train.csv --target price -o price.model
     """  # noqa: D301
     says = Output(json)
-    check_output(output, apart_from=[data])
+    check_output(output, apart_from=[data, *model_files(model)])
     file = open_table(data)
     settings = {
         "confidence_level": confidence_level,

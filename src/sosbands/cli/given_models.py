@@ -27,6 +27,14 @@ def is_given(text: str) -> bool:
     return Path(text).suffix.lower() in PICKLES or bool(colon and all(part.isidentifier() for part in parts))
 
 
+def model_files(text: str) -> list[Path]:
+    """Files of the current folder that --model reads, of which no output may take the place."""
+    if Path(text).suffix.lower() in PICKLES:
+        return [Path(text)]
+    module = text.rpartition(":")[0]
+    return [Path(*module.split(".")).with_suffix(".py")] if module and is_given(text) else []
+
+
 def importable_here() -> None:
     """Let modules be found in the current folder, too, after all other places."""
     here = os.getcwd()
@@ -85,6 +93,7 @@ class GivenModel:
 
     def pipeline(self, columns: Columns) -> Any:
         """A regressor of data frames with these columns, each of which the model gets in the type that pandas has."""
+        from sklearn.base import clone
         from sklearn.frozen import FrozenEstimator
         from sklearn.pipeline import Pipeline
 
@@ -100,7 +109,7 @@ class GivenModel:
             kinds[DATE],
             as_array=nameless and hasattr(self.regressor, "n_features_in_"),
         )
-        model = FrozenEstimator(self.regressor) if self.is_fitted else self.regressor
+        model = FrozenEstimator(self.regressor) if self.is_fitted else clone(self.regressor)
         return Pipeline([("table", table), ("model", model)])
 
     @property
@@ -110,7 +119,7 @@ class GivenModel:
 
     def check_savable(self) -> None:
         """Complain about a model that no file can hold."""
-        from sosbands.regressors.persistence import check_savable
+        from sosbands.saving.files import check_savable
 
         try:
             check_savable(self.regressor)

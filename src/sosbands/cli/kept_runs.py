@@ -10,9 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sosbands import __version__
 from sosbands.cli.output import Output
+from sosbands.comparison.code_version import code_version
 from sosbands.comparison.fingerprint import data_hash, fingerprint
+from sosbands.comparison.line_file import StoreError, remove_file
 
 DAYS = 7  # after which nobody is taken to come back
 SUFFIX = ".jsonl"
@@ -43,16 +44,16 @@ def kept_runs(X: Any, y: Any, settings: Any, says: Output, *, fresh: bool) -> It
         )
         yield None
         return
-    key = fingerprint({"X": data_hash(X), "y": data_hash(y), "settings": settings, "version": __version__})
+    key = fingerprint({"X": data_hash(X), "y": data_hash(y), "settings": settings, "code": code_version(settings)})
     path = folder / f"{key[:32]}{SUFFIX}"
-    if fresh:
-        path.unlink(missing_ok=True)
+    if fresh and not remove_file(path):
+        raise StoreError(f"another run of this comparison is writing to {path}: expected one at a time")
     yield path
-    path.unlink(missing_ok=True)
+    remove_file(path)
 
 
 def _forget_old(folder: Path) -> None:
     for path in folder.glob(f"*{SUFFIX}"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > DAYS * 86_400:
-                path.unlink()
+                remove_file(path)

@@ -11,6 +11,7 @@ import typer
 from sosbands.cli.estimators import MODELS
 from sosbands.cli.given_models import PICKLES, is_given
 from sosbands.cli.intervals import SIDES
+from sosbands.comparison.runner import OTHER_CODE
 from sosbands.conformal import SCORES
 from sosbands.regressors.cross import is_cross
 from sosbands.tuning.views import BASE_SCALES, read_noise_features
@@ -361,6 +362,15 @@ Seed = Annotated[
 ]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", metavar="N", parser=read_jobs, help="Processes; -1 takes all cores.")
+]
+OtherCode = Annotated[
+    str,
+    typer.Option(
+        "--other-code",
+        metavar="CHOICE",
+        callback=one_of(OTHER_CODE),
+        help="Stored runs that another version of the code made: refuse, run again, or keep.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Trust = Annotated[

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sosbands._files import written
+from sosbands._files import check_place, written
 from sosbands.cli.extras import need
 from sosbands.cli.output import listed
 from sosbands.tables.kinds import number
@@ -30,16 +29,7 @@ def table_suffix(path: Path, role: str) -> str:
 
 def check_output(path: Path, *, apart_from: Sequence[Path] = ()) -> None:
     """Complain about a place where nothing can be written, before the work begins."""
-    if path.is_dir():
-        raise ValueError(f"output {path} is a folder: expected a file name")
-    folder = path.parent
-    if not folder.is_dir():
-        raise ValueError(f"output {path}: there is no folder {folder}")
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"output {path}: nothing can be written to the folder {folder}")
-    for source in apart_from:
-        if path.exists() and source.exists() and path.samefile(source):
-            raise ValueError(f"output {path} is also an input: expected another file name")
+    check_place(path, "output", apart_from=apart_from)
 
 
 class TableFile:

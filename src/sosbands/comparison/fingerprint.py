@@ -70,7 +70,7 @@ def _describe_function(function: FunctionType, above: frozenset[int]) -> Any:
     defaults = describe(function.__defaults__, above)
     return {
         "function": function.__qualname__,
-        "code": _code_hash(function.__code__),
+        "code": code_hash(function.__code__),
         "captured": captured,
         "defaults": defaults,
     }
@@ -101,8 +101,9 @@ def _array_hash(values: AnyArray) -> str:
     return _sha256(f"{values.dtype.str} {values.shape}".encode() + np.ascontiguousarray(values).tobytes())
 
 
-def _code_hash(code: CodeType) -> str:
-    constants = [_code_hash(entry) if isinstance(entry, CodeType) else repr(entry) for entry in code.co_consts]
+def code_hash(code: CodeType) -> str:
+    """Hash of what code does, without the lines it stands on."""
+    constants = [code_hash(entry) if isinstance(entry, CodeType) else repr(entry) for entry in code.co_consts]
     return _sha256(code.co_code + canonical([constants, code.co_names]).encode("ascii"))
 
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from sosbands._arguments import check, is_count, read_level
+from sosbands._arguments import check, is_count, naming, read_level
 from sosbands._types import Array
 from sosbands.comparison.axes import Axis
 from sosbands.comparison.environment import environment
@@ -43,6 +43,7 @@ def compare(
     random_state: int = 0,
     store: str | os.PathLike[str] | None = None,
     retry_failed: bool = False,
+    other_code: str = "refuse",
     verbose: int = 0,
 ) -> ComparisonResult:
     """Compare interval regressors on the same repeated splits.
@@ -77,6 +78,9 @@ def compare(
         repetitions may be added; other settings or data are refused.
     retry_failed : bool
         Run again what failed before.
+    other_code : {"refuse", "again", "keep"}
+        What becomes of stored runs that other code made, of this package or of your own methods and metrics: an
+        error, running them again, or taking them as they are.
     verbose : int
         0: silent; 1: a bar on a terminal, otherwise up to 20 lines, on stderr; 2: a line per run. Without a bar also a
         line for every 20 s in which no run was finished.
@@ -88,7 +92,7 @@ def compare(
     Raises
     ------
     StoreMismatchError
-        If the store holds results of other settings, data or parameters of a method.
+        If the store holds results of other settings, data or parameters of a method, or of other code.
 
     Notes
     -----
@@ -99,8 +103,11 @@ def compare(
     """
     _check_methods(methods)
     check("n_repetitions", n_repetitions, is_count(n_repetitions) and n_repetitions >= 1, "an integer >= 1")
+    fine = metrics is None or (isinstance(metrics, Mapping) and all(callable(each) for each in metrics.values()))
+    check("metrics", metrics, fine, "None or a mapping of names to functions of y, lower and upper")
     level, further = read_level(confidence_level), dict(metrics or {})
-    n_rows = _num_samples(X)
+    with naming("X"):
+        n_rows = _num_samples(X)
     target = read_target(y, n_rows)
     sizes = SplitSizes.of(n_rows, calibration_size, test_size)
     data = {"X": data_hash(X), "y": data_hash(target)}
@@ -114,6 +121,7 @@ def compare(
         parts={PART + name: method for name, method in methods.items()},
         n_jobs=n_jobs,
         retry_failed=retry_failed,
+        other_code=other_code,
         verbose=verbose,
         label="compare",
     )

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sosbands._words import many
+from sosbands.comparison.line_file import StoreError
 from sosbands.comparison.resampling import MeanInterval, corrected_interval
 from sosbands.comparison.splits import SplitSizes
-from sosbands.comparison.store import StoreError, read_store
+from sosbands.comparison.store import read_store
 from sosbands.comparison.text_table import MISSING, TextTable, as_frame
 
 PART = "method "  # of a store: "method sos" holds the settings of the method sos

@@ -17,13 +17,16 @@ from threadpoolctl import threadpool_limits
 
 from sosbands._arguments import check, is_count
 from sosbands._parallel import cluster_client, run_on_cluster
+from sosbands._words import many
 from sosbands.comparison.axes import Axis, canonical, read_axes, seed_of
+from sosbands.comparison.code_version import code_version
 from sosbands.comparison.failures import NO_FAILURE, failure
 from sosbands.comparison.progress import Progress
-from sosbands.comparison.store import Record, Store, flat
+from sosbands.comparison.store import Record, Store, StoreMismatchError, flat
 
 TaskFunction = Callable[[dict[str, Axis], int], Mapping[str, Any]]
 Job = tuple[dict[str, Axis], int]  # axes and seed
+OTHER_CODE = ("refuse", "again", "keep")
 RESERVED = ("seed", "seconds", "n_warnings", "warnings", *NO_FAILURE)
 
 
@@ -38,6 +41,7 @@ def run_tasks(
     parts: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     retry_failed: bool = False,
+    other_code: str = "refuse",
     verbose: int = 0,
     label: str = "tasks",
 ) -> list[dict[str, Any]]:
@@ -63,6 +67,10 @@ def run_tasks(
         Processes, as in joblib, whose ``parallel_config`` is obeyed; a Dask cluster has as many as it has.
     retry_failed : bool
         Run the tasks that failed before again.
+    other_code : {"refuse", "again", "keep"}
+        What becomes of stored rows that other code made (`code_version`: sources of this package, and files of yours
+        that the tasks need): an error, computing them again, or taking them as they are. Rows of stores that do not
+        say which code made them, as older versions wrote them, are taken as they are.
     verbose : int
         0: silent; 1: a bar on a terminal, otherwise up to 20 lines, on stderr; 2: a line per task. Without a bar also a
         line for every 20 s in which no task was finished.
@@ -83,6 +91,7 @@ def run_tasks(
     record of warnings and the number of BLAS threads, so that warnings may be counted in another task's row.
     """
     jobs = _read_tasks(tasks, seed_axes, random_state)
+    check("other_code", other_code, other_code in OTHER_CODE, f"one of {list(OTHER_CODE)}")
     name = getattr(function, "__qualname__", type(function).__qualname__)
     common = {"task": name, "random_state": random_state, "seed_axes": None if seed_axes is None else list(seed_axes)}
     clash = sorted(common.keys() & (settings or {}).keys())
@@ -91,6 +100,9 @@ def run_tasks(
     with nullcontext() if store is None else Store(store, {**common, **(settings or {})}, parts) as opened:
         found = {} if opened is None else opened.contents.records
         records = {key: found[key] for key in jobs if key in found and not (retry_failed and _failed(found[key]))}
+        version = "" if opened is None else code_version(function, settings, parts)
+        if opened is not None and other_code != "keep":
+            records = _of_this_code(records, version, opened.path, refuse=other_code == "refuse")
         left = {key: job for key, job in jobs.items() if key not in records}
         with (
             Progress(len(jobs), len(records), label, verbose) as progress,
@@ -98,7 +110,7 @@ def run_tasks(
         ):
             for record in new:
                 if opened is not None:
-                    opened.append(record)
+                    opened.append({**record, "code": version})
                 records[canonical(record["axes"])] = record
                 progress.step(_failed(record))
     return [flat(records[key]) for key in jobs]
@@ -120,6 +132,19 @@ def _read_tasks(
             raise ValueError(f"axis {clash[0]!r}: expected another name, as every row has an entry of this one")
         jobs[key] = (axes, seed_of(axes, int(random_state), seed_axes))
     return jobs
+
+
+def _of_this_code(records: dict[str, Record], version: str, path: str, *, refuse: bool) -> dict[str, Record]:
+    """Records without those that other code made."""
+    other = {key: record["code"] for key, record in records.items() if record.get("code", version) != version}
+    if other and refuse:
+        known = ", ".join(sorted(set(other.values())))
+        raise StoreMismatchError(
+            f"store={path!r}: {len(other)} of {many(len(records), 'finished row')} were made by other code ({known} "
+            f"there, {version} here): other_code='again' (--other-code again) computes them again, 'keep' takes them "
+            "as they are, and another file begins anew"
+        )
+    return {key: record for key, record in records.items() if key not in other}
 
 
 def _failed(record: Record) -> bool:

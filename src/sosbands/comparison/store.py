@@ -1,40 +1,33 @@
 """A file that grows by one line per finished task and survives being cut off anywhere.
 
 Line 1 says what the file is: format, settings and their fingerprint, environment. Every further line is a finished task
-(``axes``, ``values``), settings of a part of the run that came later (``parts``), or another environment that the run
-was continued in (``environment``). Infinite numbers are written as Python's JSON does (``Infinity``).
+(``axes``, ``values``, and ``code``, the sources that made it, which older files do not say), settings of a part of the
+run that came later (``parts``), or another environment that it was continued in (``environment``). Infinite numbers are
+written as Python's JSON does (``Infinity``).
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-import sys
-import zlib
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from sosbands.comparison.axes import canonical
 from sosbands.comparison.environment import environment
 from sosbands.comparison.fingerprint import describe, fingerprint
-from sosbands.exceptions import SosbandsError
+from sosbands.comparison.line_file import LineFile, StoreError, as_object, read_lines
 
 FORMAT = 1
 KIND = "sosbands comparison"
-GZIP = b"\x1f\x8b"  # how a packed file begins
-Record = dict[str, Any]  # {"axes": {...}, "values": {...}}
-
-
-class StoreError(SosbandsError, ValueError):
-    """A file is no store of results, is damaged, or is being written by another run."""
+Record = dict[str, Any]  # {"axes": {...}, "values": {...}, "code": which code made it, if that is known}
 
 
 class StoreMismatchError(StoreError):
-    """A store holds a run with other settings."""
+    """A store holds a run with other settings, or rows that other code made."""
 
 
 @dataclass
@@ -70,7 +63,8 @@ class StoreContents:
         if "environment" in line:
             self.environments.append(line["environment"])
         if "axes" in line:
-            self.records[canonical(line["axes"])] = {"axes": line["axes"], "values": line["values"]}
+            known = ("axes", "values", "code")
+            self.records[canonical(line["axes"])] = {name: line[name] for name in known if name in line}
 
 
 def flat(record: Record) -> dict[str, Any]:
@@ -80,20 +74,14 @@ def flat(record: Record) -> dict[str, Any]:
 
 def read_store(path: str | os.PathLike[str]) -> StoreContents:
     """Read a store, also one that a run is writing to or that gzip packed; a last line cut off is left out."""
-    data = Path(path).read_bytes()
-    if data.startswith(GZIP):
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error) as error:
-            raise StoreError(f"store={os.fspath(path)!r} is a damaged gzip file ({error})") from error
-    return _parse(data, os.fspath(path))[0]
+    return _parse(read_lines(path), os.fspath(path))
 
 
 class Store:
     """A store opened for one run; use it in a ``with`` block.
 
     Opening repairs a last line that was cut off, refuses other settings than those in the file, and locks the file
-    (not on Windows) until it is closed or the process dies.
+    (not on Windows) until it is closed or the process dies. A file whose name ends in ``.gz`` is packed.
 
     Parameters
     ----------
@@ -111,45 +99,28 @@ class Store:
         self.path = os.fspath(path)
         self._settings = describe(settings)
         self._parts = describe(parts or {})
-        self._fd = -1
+        self._file = LineFile(path)
         self.contents = StoreContents()
 
     def __enter__(self) -> Self:
-        if Path(self.path).is_dir() or not Path(self.path).absolute().parent.is_dir():
-            raise StoreError(f"store={self.path!r}: expected a file name in a directory that exists")
-        self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-        try:
-            _lock(self._fd, self.path)
-            self._load()
+        with ExitStack() as opened:
+            opened.enter_context(self._file)
+            self.contents = _parse(self._file.lines, self.path)
+            if not self._file.lines and not _begins_a_store(self._file.rest):
+                raise _no_store(self.path, 1)
+            self._file.repair()
             self._begin()
-        except BaseException:
-            self.close()
-            raise
+            self._opened = opened.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self._opened.__exit__(kind, error, trace)
 
     def append(self, record: Record) -> None:
         """Add a finished task; it is on the disk when this returns."""
-        self._write({"axes": record["axes"], "values": record["values"]})
-
-    def close(self) -> None:
-        """Close the file, which unlocks it."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-    def _load(self) -> None:
-        """Read the file and repair its end."""
-        data = Path(self.path).read_bytes()
-        self.contents, length = _parse(data, self.path)
-        if length < len(data):
-            os.ftruncate(self._fd, length)
-        elif length > len(data):  # all of the last line but its end
-            _write_all(self._fd, b"\n")
+        self._write({name: record[name] for name in ("axes", "values", "code") if name in record})
 
     def _begin(self) -> None:
         """Write or check settings, parts and environment."""
@@ -167,33 +138,32 @@ class Store:
             self._write({"environment": here})
 
     def _write(self, line: dict[str, Any]) -> None:
-        _write_all(self._fd, json.dumps(line).encode("ascii") + b"\n")
-        os.fsync(self._fd)
+        try:
+            self._file.append(json.dumps(line).encode("ascii") + b"\n")
+        except OSError as error:
+            error.filename = self.path  # a full disk does not say where
+            raise
         self.contents.take(line)
 
 
-def _parse(data: bytes, path: str) -> tuple[StoreContents, int]:
-    """Contents, and the length of what is whole: one more than that of the data if only the last newline lacks."""
-    contents, position = StoreContents(), 0
-    for number, raw in enumerate(data.splitlines(keepends=True), start=1):
-        line = _loads(raw)
-        whole = raw.endswith(b"\n")
-        if line is None and not whole:
-            break  # cut off while it was written
+def _parse(lines: list[bytes], path: str) -> StoreContents:
+    contents = StoreContents()
+    for number, raw in enumerate(lines, start=1):
+        line = as_object(raw)
         if line is None or (number == 1 and (line.get("kind"), line.get("format")) != (KIND, FORMAT)):
-            raise StoreError(f"store={path!r}: line {number} is no line of a store of results of this version")
+            raise _no_store(path, number)
         contents.take(line)
-        position += len(raw) + (not whole)
-    return contents, position
+    return contents
 
 
-def _loads(raw: bytes) -> dict[str, Any] | None:
-    """The object on a line; None for anything else. No part of an object, cut off, is itself an object."""
-    try:
-        line = json.loads(raw)
-    except ValueError:
-        return None
-    return line if isinstance(line, dict) else None
+def _begins_a_store(text: bytes) -> bool:
+    """Whether a first line that was cut off may be one of ours, to be written anew, and not a file of the user's."""
+    head = json.dumps({"kind": KIND})[:-1].encode("ascii")
+    return text[: len(head)] == head[: len(text)]
+
+
+def _no_store(path: str, number: int) -> StoreError:
+    return StoreError(f"store={path!r}: line {number} is no line of a store of results of this version")
 
 
 def _refuse_other(path: str, stored: dict[str, Any], wanted: dict[str, Any], *, strict: bool) -> None:
@@ -220,22 +190,3 @@ def _shown(stored: Any, wanted: Any) -> str:
         where += f"{key} "
         stored, wanted = stored[key], wanted[key]
     return f"{where}{canonical(stored):.80} there, {canonical(wanted):.80} here"
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]
-
-
-def _lock(fd: int, path: str) -> None:
-    """Refuse a second writer. The lock ends with the process, however it ends."""
-    if sys.platform == "win32":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise StoreError(f"store={path!r} is being written by another run: expected one run at a time") from None
-    except OSError:
-        return  # a file system without locks

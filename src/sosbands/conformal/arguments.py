@@ -8,12 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from sosbands._arguments import is_number
+from sosbands._arguments import check_size, is_number, read_numbers
 from sosbands._arguments import read_level as read_level  # for those who read all arguments of calibration here
 from sosbands._types import AnyArray, Array
 from sosbands.exceptions import MultiOutputError
-
-LARGEST_TARGET = 1e150  # sums of squares must be finite
 
 Kind = Literal["symmetric", "asymmetric"]
 
@@ -53,20 +51,13 @@ def read_target(y: Any, n_rows: int) -> Array:
     """Targets as a vector, one finite number per row; one column is taken as one, with scikit-learn's warning."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None: expected one per row of X")
-    given = np.asarray(y)
+    given = read_numbers("y", y)
     if given.ndim == 2 and given.shape[1] > 1:
         raise MultiOutputError(f"y has shape {given.shape}: expected one target, so fit one regressor per column")
     if given.ndim == 2 and given.shape[1] == 0:
         raise ValueError(f"y has shape {given.shape}: expected one target per row, shape ({n_rows},)")
-    if given.dtype.kind == "c":
-        raise ValueError(f"y has dtype {given.dtype}: expected real numbers (Complex data not supported)")
     values = _read_vector("y", column_or_1d(given, warn=True) if given.ndim == 2 else given, n_rows)
-    largest = np.abs(values).max(initial=0.0)
-    if largest > LARGEST_TARGET:
-        raise ValueError(
-            f"y has entries as large as {largest:.3g}: expected at most {LARGEST_TARGET:g}, because their squares must "
-            "be finite; give y in another unit"
-        )
+    check_size("y", values, "give y in another unit")
     return values
 
 
@@ -104,14 +95,8 @@ def read_common_use(name: str, at_calibration: bool, at_prediction: bool) -> Non
 
 
 def _read_vector(name: str, values: Any, n_rows: int) -> Array:
-    raw = np.asarray(values)
-    _check_shape(name, raw, n_rows)
-    try:
-        if raw.dtype.kind not in "biufO" or _holds_texts_or_dates(raw):
-            raise TypeError(raw.dtype)
-        vector = raw.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} has dtype {raw.dtype}: expected real numbers") from None
+    vector = read_numbers(name, values)
+    _check_shape(name, vector, n_rows)
     bad = np.flatnonzero(~np.isfinite(vector))
     if len(bad):
         kind = "NaN" if np.isnan(vector[bad]).any() else "infinity"
@@ -120,12 +105,6 @@ def _read_vector(name: str, values: Any, n_rows: int) -> Array:
             f"{bad[0]}, expected finite numbers"
         )
     return vector
-
-
-def _holds_texts_or_dates(values: AnyArray) -> bool:
-    """Whether entries are objects that NumPy would convert although they are no numbers, such as "1"."""
-    kinds = (str, bytes, np.datetime64, np.timedelta64)
-    return values.dtype == object and any(isinstance(value, kinds) for value in values.tolist())
 
 
 def _check_shape(name: str, values: AnyArray, n_rows: int) -> None:

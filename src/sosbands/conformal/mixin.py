@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class IntervalMixin:
         Scores, groups and weights of the calibration points; set by `conformalize`.
     """
 
+    _set_by_some_fits: ClassVar[tuple[str, ...]] = ("calibration_",)
     confidence_level: Any
     calibration: Any
     calibration_: Calibration

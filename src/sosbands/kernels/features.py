@@ -197,7 +197,7 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact", *, constan
             f"rank='auto' stopped at {features.rank} features, which leave out {features.trace_left_out:.1e} of the "
             "kernel's trace: bands and certificate are those of the projected kernel",
             LowRankWarning,
-            stacklevel=7,  # the caller of learn_bands
+            stacklevel=8,  # the caller of learn_bands
         )
     if not constant:
         return features
@@ -213,7 +213,7 @@ def _assemble(X: AnyArray, kernel: Kernel, V: Array, pivots: IntArray, diag: Arr
         warnings.warn(
             f"the {len(V)} features keep only {ratio:.2g} of the kernel at some learning point: raise `rank`",
             LowRankWarning,
-            stacklevel=8,  # the caller of learn_bands
+            stacklevel=9,  # the caller of learn_bands
         )
     left_out = max(0.0, float(1.0 - kept.sum() / diag.sum()))
     return KernelFeatures(kernel, V, V[:, pivots].T.copy(), landmarks, left_out, ratio)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from sosbands._arguments import naming, read_numbers
 from sosbands._types import AnyArray, Array
 from sosbands.kernels.lengthscale import median_lengthscale
 from sosbands.kernels.stationary import PROFILES, StationaryKernel
@@ -36,7 +37,8 @@ class CallableKernel:
 
     def __call__(self, X: Any, Y: Any) -> Array:
         """Kernel matrix of shape ``(len(X), len(Y))``."""
-        K = np.asarray(self.func(X, Y), dtype=float)
+        with naming("kernel"):
+            K = read_numbers("kernel: its values", self.func(X, Y))
         if K.shape != (len(X), len(Y)):
             raise ValueError(f"the kernel callable returned shape {K.shape}: expected {(len(X), len(Y))}")
         if not np.all(np.isfinite(K)):

@@ -23,7 +23,7 @@ def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, sample_weight:
     sample_weight : array-like of shape (n,), optional
         How much each row counts.
     """
-    y, lower, upper = read_intervals(y, lower, upper)
+    y, lower, upper = read_intervals(y, lower, upper, measured=False)
     return mean_over_rows((lower <= y) & (y <= upper), sample_weight)
 
 
@@ -31,7 +31,7 @@ def lower_coverage(
     y: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
     """Share of rows with ``y >= lower``; `upper` is only checked."""
-    y, lower, _ = read_intervals(y, lower, upper)
+    y, lower, _ = read_intervals(y, lower, upper, measured=False)
     return mean_over_rows(y >= lower, sample_weight)
 
 
@@ -39,5 +39,5 @@ def upper_coverage(
     y: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
     """Share of rows with ``y <= upper``; `lower` is only checked."""
-    y, _, upper = read_intervals(y, lower, upper)
+    y, _, upper = read_intervals(y, lower, upper, measured=False)
     return mean_over_rows(y <= upper, sample_weight)

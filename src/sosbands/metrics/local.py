@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 from sklearn.utils import check_random_state
 
-from sosbands._arguments import read_level
+from sosbands._arguments import LARGEST, check, check_size, is_count, read_level
 from sosbands._types import Array, IntArray
 from sosbands.metrics.checks import read_bounds, read_intervals, read_matrix, read_vector
 
@@ -99,8 +99,7 @@ def worst_set_coverage(
     y, lower, upper = read_intervals(y, lower, upper)
     X = read_matrix(X, "X", len(y))
     for name, number in (("n_sets", n_sets), ("n_neighbors", n_neighbors)):
-        if number < 1:
-            raise ValueError(f"{name}={number!r}: expected an integer >= 1")
+        check(name, number, is_count(number) and number >= 1, "an integer >= 1")
     Z = _standardize(X, X if X_learn is None else read_matrix(X_learn, "X_learn"))
     sets = _neighbor_sets(Z, min(n_sets, len(y)), min(n_neighbors, len(y)), random_state)
     above, below = (y >= lower)[sets], (y <= upper)[sets]
@@ -121,6 +120,8 @@ def rmse_to_oracle(lower: ArrayLike, upper: ArrayLike, oracle_lower: ArrayLike, 
     lower, upper = read_bounds(lower, upper)
     best_lower = read_vector(oracle_lower, "oracle_lower", len(lower))
     best_upper = read_vector(oracle_upper, "oracle_upper", len(lower))
+    check_size("oracle_lower", best_lower)
+    check_size("oracle_upper", best_upper)
     squares = np.square(lower - best_lower) + np.square(upper - best_upper)
     return float(np.sqrt(squares.mean() / 2))
 
@@ -129,8 +130,9 @@ def _standardize(X: Array, X_learn: Array) -> Array:
     if X.shape[1] != X_learn.shape[1]:
         raise ValueError(f"X_learn has {X_learn.shape[1]} features: expected {X.shape[1]}, as many as X")
     scale = X_learn.std(axis=0)
-    Z: Array = (X - X_learn.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-    return Z
+    with np.errstate(over="ignore"):  # of rows far from those of a tiny scale
+        Z: Array = (X - X_learn.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    return Z.clip(-LARGEST, LARGEST)
 
 
 def _neighbor_sets(Z: Array, n_sets: int, n_neighbors: int, random_state: RandomState) -> IntArray:

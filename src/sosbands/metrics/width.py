@@ -19,12 +19,14 @@ from sosbands.stats import distance_correlation, hsic
 
 def mean_width(lower: ArrayLike, upper: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean of ``upper - lower``; infinite if one interval is."""
-    return mean_over_rows(_width(*read_bounds(lower, upper)), sample_weight)
+    lower, upper = read_bounds(lower, upper)
+    return mean_over_rows(upper - lower, sample_weight)
 
 
 def median_width(lower: ArrayLike, upper: ArrayLike) -> float:
     """Median of ``upper - lower``; infinite if half of the intervals are."""
-    width = np.sort(_width(*read_bounds(lower, upper)))
+    lower, upper = read_bounds(lower, upper)
+    width = np.sort(upper - lower)
     middle = len(width) // 2
     return float(width[middle] if len(width) % 2 else (width[middle - 1] + width[middle]) / 2)
 
@@ -55,13 +57,8 @@ def width_residual_correlation(y: ArrayLike, lower: ArrayLike, upper: ArrayLike)
 
 def _dependence(measure: Callable[[Array, Array], float], y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
     y, lower, upper = read_intervals(y, lower, upper)
-    finite = np.isfinite(_width(lower, upper))
+    finite = np.isfinite(upper - lower)
     if not finite.any():
         return 0.0
     y, lower, upper = y[finite], lower[finite], upper[finite]
-    return measure(_width(lower, upper), np.abs(y - (lower / 2 + upper / 2)))
-
-
-def _width(lower: Array, upper: Array) -> Array:
-    with np.errstate(over="ignore"):  # ends at opposite ends of the double range: infinite
-        return np.subtract(upper, lower)
+    return measure(upper - lower, np.abs(y - (lower / 2 + upper / 2)))

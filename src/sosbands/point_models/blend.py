@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sosbands._arguments import check, is_count, is_number, read_weights
 from sosbands._parallel import within_task
 from sosbands._threads import ONE_THREAD
-from sosbands._types import Array
+from sosbands._types import Array, IntArray
 from sosbands.point_models.gaussian_process import GaussianProcess
+from sosbands.point_models.outputs import predict_rows
 from sosbands.point_models.spread import predict_with_spread
 from sosbands.point_models.weights import fit_model
 
@@ -63,6 +64,15 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Of each of these rows, by members that have not seen it.
     """
 
+    members_: list[Any]
+    weights_: Array
+    least_spreads_: Array
+    spread_factors_: Array
+    n_features_in_: int
+    out_of_fold_rows_: IntArray
+    out_of_fold_prediction_: Array
+    out_of_fold_std_: Array
+
     def __init__(
         self,
         members: Sequence[Any],
@@ -79,6 +89,7 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.enough_rows = enough_rows
 
+    @ONE_THREAD
     def fit(
         self,
         X: Any,
@@ -111,7 +122,7 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         folds = list(KFold(min(self.cv, len(y)), shuffle=True, random_state=self.random_state).split(rows))
         folds = folds[: folds_for(len(y), len(folds), self.enough_rows)]
         self.out_of_fold_rows_ = np.sort(np.concatenate([held for _, held in folds]))
-        fitted = [fit_model(clone(member), rows, y, w) for member in self.members]
+        fitted = [fit_model(clone(member), rows, y, w, "members") for member in self.members]
         parallel = Parallel(n_jobs=self.n_jobs)
         tables = [rows if fold_points is None else fold_points(learn, held) for learn, held in folds]
         tasks = [
@@ -136,6 +147,7 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.out_of_fold_prediction_, self.out_of_fold_std_ = self._blend(seen)
         return self
 
+    @ONE_THREAD
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Weighted mean of the members, and on demand the standard deviation of a new observation.
 
@@ -153,7 +165,7 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         if not return_std:
-            means = np.column_stack([np.asarray(member.predict(rows), dtype=float) for member in self.members_])
+            means = np.column_stack([predict_rows(member, rows, "members") for member in self.members_])
             return means @ self.weights_
         return self._blend([Seen(*predict_with_spread(member, rows)) for member in self.members_])
 
@@ -216,9 +228,10 @@ def _for_fold(model: Any) -> Any:
     return copy
 
 
+@ONE_THREAD  # also in another process
 def _held_out(model: Any, rows: Array, y: Array, w: Array | None, learn: Any, held: Any) -> Seen:
     with within_task():
-        fitted = fit_model(model, rows[learn], y[learn], None if w is None else w[learn])
+        fitted = fit_model(model, rows[learn], y[learn], None if w is None else w[learn], "members")
         return Seen(*predict_with_spread(fitted, rows[held]))
 
 

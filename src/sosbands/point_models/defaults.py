@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import RidgeCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
 
-from sosbands._types import AnyArray, Array
+from sosbands._types import Array
 from sosbands.point_models.blend import ModelBlend
 from sosbands.point_models.gaussian_process import GaussianProcess
+from sosbands.point_models.outputs import model_name, one_per_row
 
 MIN_BLEND_ROWS = 40  # fewer say nothing about which model predicts best
 MIN_BOOSTING_ROWS = 200
@@ -88,13 +89,8 @@ class CallableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Value of the function at every row, of shape (n,)."""
-        values: AnyArray = np.asarray(self.function(X), dtype=float)
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        if values.shape not in ((n_rows,), (n_rows, 1)):
-            raise ValueError(f"function gave shape {values.shape}: expected ({n_rows},), one number per row of X")
-        if not np.all(np.isfinite(values)):
-            raise ValueError("function gave NaN or infinite values: expected finite numbers")
-        return values.reshape(n_rows)
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        return one_per_row(self.function(X), _num_samples(X), f"estimator: output of the function {name}")
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -105,13 +101,6 @@ def point_model(estimator: Any, n: int, random_state: Any, n_jobs: int | None = 
     if estimator is None:
         return default_regressor(n, random_state, n_jobs)
     return clone(estimator if hasattr(estimator, "fit") else CallableRegressor(estimator))
-
-
-def model_name(model: Any) -> str:
-    """Name of the class of a point model: of the last step of a pipeline, which predicts, and of what is frozen."""
-    if isinstance(model, Pipeline):
-        return model_name(model[-1])
-    return model_name(model.estimator) if isinstance(model, FrozenEstimator) else type(model).__name__
 
 
 def model_words(model: Any) -> str:

@@ -25,6 +25,7 @@ from sosbands.exceptions import LeaveOneOutError
 from sosbands.point_models.blend import ModelBlend, folds_for
 from sosbands.point_models.defaults import CallableRegressor
 from sosbands.point_models.gaussian_process import GaussianProcess
+from sosbands.point_models.outputs import blaming, predict_rows
 from sosbands.point_models.smoothing_spline import SmoothingSplineRegressor
 from sosbands.point_models.spread import knows_spread, predict_with_spread
 from sosbands.point_models.weights import fit_model, weight_arguments
@@ -114,10 +115,12 @@ def learn_residuals(
         If leave-one-out residuals are asked for and the model cannot give them; before anything is fitted.
     """
     rule = chosen_rule(residuals, model)
-    in_folds = {"fold_points": fold_points} if fold_points is not None and isinstance(model, ModelBlend) else {}
+    in_folds: dict[str, Any] = (
+        {"fold_points": fold_points} if fold_points is not None and isinstance(model, ModelBlend) else {}
+    )
     if isinstance(model, ModelBlend):
         model.set_params(enough_rows=enough_rows)
-    model = model.fit(X, y, **weight_arguments(model, sample_weight), **in_folds)
+    model = fit_model(model, X, y, sample_weight, **in_folds)
     folds = row_folds(len(y), cv, random_state)
     with_std = with_std and (rule == "leave-one-out" or knows_spread(model))
     rows: IntArray | None = None
@@ -149,21 +152,13 @@ def row_blocks(n: int) -> Iterator[slice]:
     yield from (slice(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS))
 
 
-def one_per_row(predictions: Any, n: int) -> Array:
-    """Predictions of a point model as a vector of numbers."""
-    values = np.asarray(predictions, dtype=float)
-    if values.shape not in ((n,), (n, 1)):
-        raise ValueError(f"estimator: its predictions have shape {values.shape}, expected ({n},), one per row of X")
-    return values.reshape(n)
-
-
 def _in_sample(model: Any, X: Any, with_std: bool) -> tuple[Array, Array | None]:
     n = _num_samples(X)
     blocks = [X if n <= BLOCK_ROWS else _safe_indexing(X, rows) for rows in row_blocks(n)]
     if with_std:
         mean, std = np.concatenate([_both(model, block) for block in blocks]).T
         return mean, std
-    return np.concatenate([one_per_row(model.predict(block), _num_samples(block)) for block in blocks]), None
+    return np.concatenate([predict_rows(model, block) for block in blocks]), None
 
 
 def _out_of_fold(
@@ -179,7 +174,7 @@ def _out_of_fold(
     found = cross_val_predict(_Copy(model, with_std), X, y, cv=folds, n_jobs=n_jobs, params=weights)
     if with_std:
         return found[:, 0], found[:, 1]
-    return one_per_row(found, len(y)), None
+    return np.asarray(found), None
 
 
 def _out_of_some_folds(
@@ -213,18 +208,18 @@ class _Copy(BaseEstimator):  # type: ignore[misc]
         return get_tags(self.model)
 
     def fit(self, X: Any, y: Any, **weights: Any) -> Self:
-        with within_task():
+        with within_task(), blaming(self.model, "fit"):
             self.model_ = clone(self.model).fit(X, y, **weights)
         return self
 
     def predict(self, X: Any) -> Array:
         with within_task():
-            return _both(self.model_, X) if self.with_std else self.model_.predict(X)
+            return _both(self.model_, X) if self.with_std else predict_rows(self.model_, X)
 
 
 def _both(model: Any, X: Any) -> Array:
     """Prediction and standard deviation of each row, shape (n, 2)."""
-    return np.column_stack([one_per_row(part, _num_samples(X)) for part in predict_with_spread(model, X)])
+    return np.column_stack(predict_with_spread(model, X))
 
 
 def learns_nothing(model: Any) -> bool:

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import _num_samples, check_array
 
 from sosbands._types import Array
+from sosbands.point_models.outputs import one_per_row, output_of, predict_rows
 
 FORESTS = (ExtraTreesRegressor, RandomForestRegressor)
 GAPS = {"ensure_all_finite": "allow-nan"}  # trees compare single precision, and know what to do with gaps
@@ -30,11 +31,13 @@ def predict_with_spread(model: Any, X: Any) -> tuple[Array, Array]:
         rows = check_array(_before_last(model, X), accept_sparse="csr", dtype=np.float32, order="C", **GAPS)
         each = np.stack([tree.predict(rows, check_input=False) for tree in last.estimators_])
         return each.mean(axis=0), each.std(axis=0)
+    n, name = _num_samples(X), output_of(model)
     if knows_spread(model):
-        mean, std = model.predict(X, return_std=True)
-        return _vector(mean), _vector(std)
-    mean = _vector(model.predict(X))
-    return mean, np.ones(len(mean))
+        found = model.predict(X, return_std=True)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise ValueError(f"{name} with return_std=True is no pair: expected predictions and standard deviations")
+        return one_per_row(found[0], n, name), one_per_row(found[1], n, f"{name}, standard deviation,")
+    return predict_rows(model, X), np.ones(n)
 
 
 def _last(model: Any) -> Any:
@@ -50,7 +53,3 @@ def _before_last(model: Any, X: Any) -> Any:
     if isinstance(model, Pipeline):
         return _before_last(model.steps[-1][1], model[:-1].transform(X) if len(model.steps) > 1 else X)
     return X
-
-
-def _vector(values: Any) -> Array:
-    return np.asarray(values, dtype=float).reshape(-1)

@@ -8,11 +8,16 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from sosbands._types import Array
+from sosbands.point_models.outputs import blaming
 
 
-def fit_model(model: Any, X: Any, y: Array, sample_weight: Array | None = None) -> Any:
-    """Fit a regressor, with the weights of the rows if there are any."""
-    return model.fit(X, y, **weight_arguments(model, sample_weight))
+def fit_model(
+    model: Any, X: Any, y: Array, sample_weight: Array | None = None, argument: str = "estimator", **further: Any
+) -> Any:
+    """Fit a regressor, with the weights of the rows if there are any; errors say as which argument it was given."""
+    arguments = weight_arguments(model, sample_weight)
+    with blaming(model, "fit", argument):
+        return model.fit(X, y, **arguments, **further)
 
 
 def weight_arguments(model: Any, sample_weight: Array | None) -> dict[str, Any]:

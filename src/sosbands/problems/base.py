@@ -10,9 +10,11 @@ import numpy as np
 
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.certificate import Bases, Certificate, Sides, certify, measured
+from sosbands.problems.recovery import best_in_range
 from sosbands.problems.side import Box, SideState, SideTerm
 
 T = TypeVar("T")
+TINY = 1e-300
 Argument = tuple[Array, Array | None]  # weights c and matrix W of ``M = V Diag(c - b/n) V' + W``
 
 
@@ -111,16 +113,16 @@ class BandDual(ABC):
         value = self._linear(z) - state.coupling - sum(side.value for side in state.sides)
         return self.weight * value, self.weight * np.concatenate([*grads, self.coupling_gradient(state)])
 
-    def bounded_certificate(self, z: Array, vectors: list[Array], sides: Sides, room: float = 0.0) -> Certificate:
-        """Certificate of z and a known primal point, without decomposing a (p, p) matrix.
+    def bounded_certificate(self, z: Array, bases: Bases, sides: Sides, room: float = 0.0) -> Certificate:
+        """Certificate of z and a known primal point, without any (p, p) matrix.
 
-        Its dual value is a bound from the approximate eigenvectors `vectors`, below the value at z by about `room`;
-        minus infinity if they are not good enough for one.
+        Its dual value is a bound from subspaces that hold about all positive eigenvectors, minus infinity if that
+        cannot be shown; where it helps it may lie below the value at z by about `room`.
         """
         z = self.bounds.clip(z)
-        terms = zip(self.sides, self.matrix_arguments(z), self.per_side(vectors), strict=True)
+        terms = zip(self.sides, self.arguments(z), self.per_side(bases), strict=True)
         share = room / (self.weight * len(self.sides))
-        omega = sum(side.upper_bound(c, W, X, share) for side, (c, W), X in terms)
+        omega = sum(side.upper_bound(c, W, Q, share) for side, (c, W), Q in terms)
         value = self.weight * (self._linear(z) - self.coupling(z)[0] - omega)
         return measured(self.targets, sides, value, self.objective(sides))
 
@@ -139,8 +141,14 @@ class BandDual(ABC):
         """
         z = self.bounds.clip(z)
         value, _ = self.value_and_grad(z)
-        recovered = near or tuple(side.primal for side in self.state(z).sides)
-        return certify(self.sides, self.targets, recovered, value, self.objective, also)
+        state = self.state(z)
+        known = near or tuple(side.primal for side in state.sides)
+        better = (lambda: self.better_sides(z, state)) if near is None and self.is_hard else None
+        return certify(self.sides, self.targets, known, value, self.objective, also, better)
+
+    def better_sides(self, z: Array, state: DualState) -> Sides | None:
+        """The best operators with the range of those recovered at z, if there are few unknowns."""
+        return best_in_range(self.sides, state.sides, self.targets, self.multipliers(z))
 
     # ------------------------------------------------------------ the same problem elsewhere
 
@@ -230,12 +238,31 @@ class BandDual(ABC):
         """Positive eigenvectors of each term at z."""
         return self._per_term([side.positive_vectors for side in self.state(z).sides])
 
-    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
-        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
-        starts = zip(self.sides, self.arguments(z), self.per_side(vectors), strict=True)
-        found = [side.refine(c, W, X) for side, (c, W), X in starts]
-        value = self._linear(z) - self.coupling(z)[0] - sum(omega for _, omega in found)
-        return self._per_term([better for better, _ in found]), self.weight * value
+    def images(self, small: Self, z: Array, bases: Bases) -> list[Array]:
+        """What the matrices of this problem make of the positive eigenvectors of `small`, its restriction, at z.
+
+        They point to what the subspaces lack; one matrix for each term, its columns of length one at most.
+        """
+        vectors = [side.positive_vectors for side in small.state(z).sides]
+        arguments = self.arguments(self.lift(z, bases))
+        images = self._products(
+            [
+                (c - term.cost.b / self.n)[:, None] * (part.space.V.T @ U)
+                for term, part, (c, _), U in zip(self.sides, small.sides, arguments, vectors, strict=True)
+            ]
+        )
+        for Y, (_, W), Q, U in zip(images, arguments, self.per_side(bases), vectors, strict=True):
+            if W is not None:
+                Y += W @ (Q @ U)
+            Y /= max(float(np.linalg.norm(Y, axis=0).max(initial=0.0)), TINY)
+        return self._per_term(images)
+
+    def _products(self, columns: list[Array]) -> list[Array]:
+        """V times a matrix for each side; in one go if they share V, as that takes no longer than reading it."""
+        if len(self.terms) == len(columns):
+            return [side.space.V @ each for side, each in zip(self.sides, columns, strict=True)]
+        cuts = np.cumsum([each.shape[1] for each in columns])[:-1]
+        return np.split(self.terms[0].space.V @ np.hstack(columns), cuts, axis=1)
 
     def _per_term(self, vectors: list[Array]) -> list[Array]:
         return vectors if len(vectors) == len(self.terms) else [np.column_stack(vectors)]

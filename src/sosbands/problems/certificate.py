@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
@@ -15,6 +14,8 @@ from sosbands.problems.side import SideTerm
 Sides = tuple[PrimalSide, ...]
 Bases = tuple[Array, ...]  # orthonormal columns, one matrix per term
 TINY = 1e-300
+SOLVED, FAR = 1e-7, 0.1  # gaps between which better operators than those of the multipliers are worth their price,
+CLOSE = 1e-2  # and below which no other candidate is looked at
 NEARLY = 1e-2  # of the largest target
 
 
@@ -50,21 +51,34 @@ def certify(
     dual_value: float,
     objective: Callable[[Sides], float],
     also: Sides | None = None,
+    better: Callable[[], Sides | None] | None = None,
 ) -> Certificate:
     """Best of the feasible points near the recovered `sides`, with its gap to `dual_value`.
 
     Where rows may lie outside every operator is feasible, and the recovered ones are taken as they are, or repaired if
     hardly any row lies outside. Otherwise side s must satisfy ``f_s(X_i) >= targets[s][i]``; the candidates are then
-    scalings (the smallest feasible
-    factor, common or per side) and shifts ``A + s C`` with C the identity or cc', cc' nearly constant
-    (the smallest feasible s, common or per side). `also` is a point already known to be feasible.
+    scalings (the smallest feasible factor, common or per side) and shifts ``A + s C`` with C the identity or cc', cc'
+    nearly constant (the smallest feasible s, common or per side). `also` is a point already known to be feasible,
+    `better` makes operators that are nearly feasible and better than `sides`: these are scaled, and if they come close
+    enough nothing else is tried.
     """
     best, best_value = sides, np.inf
-    with np.errstate(over="ignore", invalid="ignore"):  # a hopeless scaling may overflow, and is not taken
-        for candidate in chain(_feasible(terms, targets, sides), [also] if also else []):
+
+    def improve(candidates: Iterable[Sides]) -> float:
+        nonlocal best, best_value
+        for candidate in candidates:
             value = objective(candidate)
             if value < best_value:
                 best, best_value = candidate, value
+        return relative_gap(best_value, dual_value)
+
+    with np.errstate(over="ignore", invalid="ignore"):  # a hopeless scaling may overflow, and is not taken
+        improve([also] if also else [])
+        if better is not None and SOLVED < improve(_scaled(targets, sides)) < FAR:
+            found = better()
+            if found is not None and improve(_scaled(targets, found)) <= CLOSE:
+                return measured(targets, best, dual_value, best_value)
+        improve(_feasible(terms, targets, sides))
     return measured(targets, best, dual_value, best_value)
 
 
@@ -117,11 +131,16 @@ def _nearly_covers(targets: Sequence[Array], sides: Sides) -> bool:
     return missing <= NEARLY * max(float(np.max(target, initial=0.0)) for target, _ in pairs)
 
 
-def _repaired(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides) -> Iterator[Sides]:
-    """`sides` scaled or shifted until feasible."""
+def _scaled(targets: Sequence[Array], sides: Sides) -> Iterator[Sides]:
+    """`sides` scaled until feasible."""
     scales = [smallest_factor(r, side.f) for r, side in zip(targets, sides, strict=True)]
     for chosen in _common_and_own(scales):
         yield tuple(side.scaled(t) for side, t in zip(sides, chosen, strict=True))
+
+
+def _repaired(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides) -> Iterator[Sides]:
+    """`sides` scaled or shifted until feasible."""
+    yield from _scaled(targets, sides)
     missing = [np.maximum(r - side.f, 0.0) for r, side in zip(targets, sides, strict=True)]
     shifts = [smallest_factor(r, term.space.identity_values) for r, term in zip(missing, terms, strict=True)]
     for chosen in _common_and_own(shifts):

@@ -188,6 +188,10 @@ class OperatorPenaltyProblem(BandDual):
         """Primal value."""
         return self._separate(sides) + self.penalty.of_eigenvalues(difference_eigenvalues(*sides))
 
+    def better_sides(self, z: Array, state: DualState) -> Sides | None:  # noqa: ARG002
+        """None: what couples the operators is no function of their values."""
+        return None
+
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""
         return DualPoint(z[: self.n], z[self.n : 2 * self.n], W=self._W(z), ceiling=self.sides[0].ceiling)

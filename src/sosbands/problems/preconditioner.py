@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.lapack import dtrtrs
 
+from sosbands._cached import cached_property
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands.kernels.pivoted_cholesky import greedy_pivoted_cholesky
 from sosbands.problems.side import FeatureSpace, SideState

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky
+from scipy.linalg import cho_factor, cho_solve
 
+from sosbands._cached import cached_property
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.conjugates import PositivePart, TraceFrobenius
 from sosbands.problems.operators import PrimalSide
 
 MANY_AT_CEILING = 64  # columns from which their sum is worth remembering
-SLACK = 1e-5  # of the largest eigenvalue: the least that a bound adds to the known ones and to the rest
+ROUNDING = 1e-12  # of the norm of a matrix: more than rounding moves its eigenvalues
 PAIR_VALUES = 100_000  # products of eigenvectors held at a time
 MOST_UPDATES = 100  # of a sum before it is made anew, so that rounding does not add up
 
@@ -116,14 +116,23 @@ class FeatureSpace:
     def projected(self, Q: Array) -> FeatureSpace:
         """The subspace spanned by the orthonormal columns of Q.
 
-        The last one is remembered: along a path most problems are solved in the subspace of their neighbour.
+        The last one is remembered: subspaces grow by columns, and along a path a problem starts with that of its
+        neighbour.
         """
         if self._projected is None or self._projected[0] is not Q:
-            space = FeatureSpace(Q.T @ self.V, self.whole)
-            if "gram" in self.__dict__:
-                space.__dict__["gram"] = Q.T @ self.gram @ Q
-            self._projected = (Q, space)
+            known, k = self._columns_known(Q)
+            self._projected = (Q, FeatureSpace(np.vstack([known, Q[:, k:].T @ self.V]), self.whole))
         return self._projected[1]
+
+    def _columns_known(self, Q: Array) -> tuple[Array, int]:
+        """Products with the first columns of Q, as far as they are those of the last subspace, and their number."""
+        if self._projected is None:
+            return np.zeros((0, self.n)), 0
+        before, space = self._projected
+        k = min(before.shape[1], Q.shape[1])
+        same = np.logical_and.accumulate((before[:, :k] == Q[:, :k]).all(axis=0))
+        k = int(np.count_nonzero(same))
+        return space.V[:k], k
 
     def subsampled(self, rows: IntArray) -> FeatureSpace:
         """The same features at some of the learning points."""
@@ -155,7 +164,8 @@ class SideState:
         return PrimalSide(self.B, 0.0, self.f)
 
     @cached_property
-    def _Zp(self) -> Array:
+    def Zp(self) -> Array:
+        """The positive eigenvectors at the learning points, shape (rank, n)."""
         return self.positive_vectors.T @ self.V
 
     def restricted(self, rows: BoolArray) -> SideState:
@@ -164,11 +174,11 @@ class SideState:
 
     def derivative(self, dc: Array, dW: Array | None = None) -> tuple[Array, Array]:
         """Derivative of f along ``(dc, dW)``, and that of the operator as C with ``E = C U_+' + U_+ C'``."""
-        T = self.V @ (dc[:, None] * self._Zp.T)
+        T = self.V @ (dc[:, None] * self.Zp.T)
         if dW is not None:
             T = T + dW @ self.positive_vectors
         C = self.part.derivative_factor(T)
-        return 2 * np.einsum("ij,ij->j", C.T @ self.V, self._Zp), C
+        return 2 * np.einsum("ij,ij->j", C.T @ self.V, self.Zp), C
 
     def hessian_block(self, rows: IntArray) -> Array:
         """Derivatives of f at `rows` with respect to their weights, a (len(rows), len(rows)) matrix."""
@@ -280,47 +290,50 @@ class SideTerm:
             M += W
         return M
 
-    def upper_bound(self, c: Array, W: Array | None, X: Array, room: float = 0.0) -> float:
-        """Upper bound of ``Omega*`` at ``(c, W)`` from approximate positive eigenvectors X; inf if none can be shown.
+    def upper_bound(self, c: Array, W: Array | None, Q: Array, room: float = 0.0) -> float:
+        """Upper bound of ``Omega*`` at ``(c, W)`` from a subspace Q; inf if none can be shown.
 
-        It may lie above ``Omega*`` by about `room`: the more, the rougher the eigenvectors may be.
-        With Ritz pairs ``S, theta`` of X and small s, e: if ``G = S Diag(theta + s) S' + (lam1 + e)(I - S S') - M`` is
-        positive semidefinite, which a Cholesky factor shows, the eigenvalues of M are at most those of the other two,
-        and Omega* does not decrease in them.
+        With P the projection on what is orthogonal to Q, ``T = Q'MQ``, ``R = P M Q`` and a number e that ``P M P`` does
+        not exceed: M is at most ``T + R'R/t`` on Q and ``e + t`` beside it, for any ``t > 0``, and Omega* does not
+        decrease in M. So nothing is lost beside Q if ``e + t = lam1``; where e is too large for that, it may exceed
+        lam1 by what costs half of `room`.
         """
-        M, lam1, lam2 = self._matrix(c, W), self.cost.lam1, self.cost.lam2
-        S = np.linalg.qr(X)[0]
-        theta, U = np.linalg.eigh(S.T @ (M @ S))
-        S, theta = S @ U[:, theta > lam1], theta[theta > lam1]
-        least = SLACK * (float(theta[-1] - lam1) if len(theta) else lam1)
-        # half of the room for the known eigenvalues and half for the others
-        raised = theta + max(least, lam2 * room / max(float((theta - lam1).sum()), least))
-        extra = max(least, float(np.sqrt(2 * lam2 * room / self.space.p)))
-        G = (S * (raised - lam1 - extra)) @ S.T - M
-        # rounding of the factorisation is far below what is taken off here
-        G[np.diag_indices_from(G)] += lam1 + extra - 1e-3 * extra
-        try:
-            cholesky(G, lower=True, overwrite_a=True, check_finite=False)
-        except np.linalg.LinAlgError:
+        lam1, lam2, k = self.cost.lam1, self.cost.lam2, Q.shape[1]
+        F, weights = self.space.projected(Q).V, c - self.cost.b / self.space.n
+        T, MQ = (F * weights) @ F.T, self.space.V @ (weights[:, None] * F.T)
+        beside = self._largest_beside(weights, Q, lam1 / 2)
+        if W is not None:
+            WQ = W @ Q
+            T, MQ = T + Q.T @ WQ, MQ + WQ
+            beside += float(np.linalg.norm(W - Q @ WQ.T - (WQ - Q @ (Q.T @ WQ)) @ Q.T))
+        R = MQ - Q @ T
+        extra = 0.0 if beside <= lam1 / 2 else float(np.sqrt(2 * lam2 * room / self.space.p))
+        t = lam1 + extra - beside
+        if t <= 0:
             return np.inf
-        rest = (self.space.p - len(theta)) * extra**2
-        return float((np.square(raised - lam1).sum() + rest) / (4 * lam2))
+        top = np.linalg.eigvalsh(T + (R.T @ R) / t) + ROUNDING * np.linalg.norm(T)
+        return float((np.square(np.maximum(top - lam1, 0.0)).sum() + (self.space.p - k) * extra**2) / (4 * lam2))
 
-    def refine(self, c: Array, W: Array | None, X: Array) -> tuple[Array, float]:
-        """Approximate positive eigenvectors at ``(c, W)`` from the span of X and M X.
+    def _largest_beside(self, weights: Array, Q: Array, enough: float) -> float:
+        """Bound of the eigenvalues of ``V Diag(weights) V'`` on what is orthogonal to Q.
 
-        Returns them with the value of Omega* that they give, a lower bound of the true one. Costs two
-        products with blocks of vectors, no decomposition of a (p, p) matrix.
+        Negative weights only lower them. Of the others the smallest are bounded by their trace, up to half of `enough`;
+        the rest by the Frobenius norm of their Gram matrix, or of its square if that is not enough.
         """
-        V, weights = self.space.V, c - self.cost.b / self.space.n
-
-        def product(Y: Array) -> Array:
-            MY = V @ (weights[:, None] * (V.T @ Y))
-            return np.asarray(MY if W is None else MY + W @ Y)
-
-        S = np.linalg.qr(np.column_stack([X, product(X)]))[0]
-        part = self.regulariser.decompose(S.T @ product(S))
-        return S @ part.U[:, : part.rank], part.value
+        space, F = self.space, self.space.projected(Q).V
+        (rows,) = np.nonzero(weights > 0)
+        traces = weights[rows] * np.maximum(space.identity_values - np.einsum("ij,ij->j", F, F), 0.0)[rows]
+        order = np.argsort(traces)
+        small = np.cumsum(traces[order])
+        count = int(np.searchsorted(small, enough / 2, side="right"))
+        by_trace = float(small[count - 1]) if count else 0.0
+        rows = rows[order[count:]]
+        if not len(rows):
+            return by_trace
+        X = (space.V[:, rows] - Q @ F[:, rows]) * np.sqrt(weights[rows])
+        G = X.T @ X if len(rows) <= space.p else X @ X.T
+        norm = float(np.linalg.norm(G))
+        return by_trace + (norm if by_trace + norm <= enough else float(np.sqrt(np.linalg.norm(G @ G))))
 
     def objective(self, side: PrimalSide, target: Array) -> float:
         """What the side pays for an operator; for a hard cost one that covers every row."""

@@ -11,6 +11,7 @@ from sosbands.problems.base import Argument, BandDual, DualState
 from sosbands.problems.certificate import Sides
 from sosbands.problems.dual_point import DualPoint
 from sosbands.problems.preconditioner import compressed_inverse, newton_preconditioner, square_features
+from sosbands.problems.recovery import best_in_range
 from sosbands.problems.side import SideTerm
 
 MIN_ROWS = 50  # with fewer alpha_0 plain conjugate gradients are quick
@@ -128,6 +129,10 @@ class TrainingPenaltyProblem(BandDual):
     def objective(self, sides: Sides) -> float:
         """Primal value."""
         return self._separate(sides) + float((self.pens * np.square(sides[0].f - sides[1].f)).sum())
+
+    def better_sides(self, z: Array, state: DualState) -> Sides | None:
+        """The best operators with the range of those recovered at z, if there are few unknowns."""
+        return best_in_range(self.sides, state.sides, self.targets, self.multipliers(z), self.pens)
 
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""

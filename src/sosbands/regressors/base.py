@@ -20,8 +20,11 @@ from sosbands.conformal import Band, Calibration, IntervalMixin, interval
 from sosbands.conformal.arguments import read_groups, read_target
 from sosbands.conformal.calibration import shown
 from sosbands.conformal.mixin import warn_of_infinite
-from sosbands.exceptions import LearningRowsWarning, TooFewCalibrationPointsWarning
-from sosbands.point_models import LearntResiduals, learn_residuals, learns_nothing, model_words, point_model
+from sosbands.exceptions import LearningRowsWarning, RefittedWarning, TooFewCalibrationPointsWarning
+from sosbands.point_models import LearntResiduals, learn_residuals
+from sosbands.point_models.defaults import model_words, point_model
+from sosbands.point_models.outputs import is_fitted, model_name
+from sosbands.point_models.residuals import learns_nothing
 from sosbands.regressors.cross import fit_cross, is_cross, predict_cross, refuse
 from sosbands.regressors.rows import (
     Rows,
@@ -29,12 +32,15 @@ from sosbands.regressors.rows import (
     groups_without,
     learnt_rows,
     naming_preprocessor,
+    read_number_rows,
+    refuse_masked,
     row_hashes,
     sampled,
     split_rows,
 )
 from sosbands.tables.columns import is_number_table, table_of
 
+MODELS = ("estimator", "scale_estimator")  # parameters that may hold a model of the user's
 LEARNT = "learning_hashes_"  # the last attribute that learning sets
 
 
@@ -47,7 +53,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     numbers (``_wants_numbers``), and how (``_numbers``).
     """
 
-    _saved_parts: ClassVar[tuple[type, ...]] = ()  # further types of this package that a fitted model holds
+    _set_by_some_fits: ClassVar[tuple[str, ...]] = ("n_learnt_calibration_rows_", "copies_", "folds_")
     _most_rows: ClassVar[tuple[int, int] | None] = None  # to learn from and to calibrate on; more are left aside
 
     calibration_size: Any
@@ -61,6 +67,11 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     calibration_rows_: IntArray
     n_learnt_calibration_rows_: int
     n_unused_rows_: int
+    n_features_in_: int
+    reads_numbers_: bool
+    learning_hashes_: AnyArray
+    copies_: list[SplitRegressor]
+    folds_: IntArray
 
     def _check_parameters(self) -> None:
         """Raise an error that names a parameter, its value and what was expected."""
@@ -81,6 +92,10 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     def _wants_numbers(self) -> bool:
         """Whether X must be a table of numbers."""
         return True
+
+    def _has_own_model(self) -> bool:
+        """Whether a model of the user's is at work, which may use as many threads as it likes."""
+        return any(getattr(self, name, None) is not None for name in MODELS)
 
     def _as_learnt(self, rows: Rows) -> Rows:
         """New rows in the form of those that were learnt from."""
@@ -156,6 +171,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         labels = None if groups is None else read_groups(groups, len(rows))
         if labels is not None and self.calibration_size is None:
             raise ValueError("groups was given: expected None with calibration_size=None, as fit does not calibrate")
+        warn_of_refits(self)
         rng = check_random_state(self.random_state)
         if is_cross(self.calibration_size):
             fit_cross(self, rows, y, labels, rng, weights)
@@ -174,7 +190,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
                 stacklevel=3,
             )
         learning, targets = rows.take(self.learning_rows_), y[self.learning_rows_]
-        with few_threads(len(targets)):
+        with few_threads(len(targets), blas=self._has_own_model()):
             self._learn(learning, targets, rng, **({} if weights is None else {"weight": weights[self.learning_rows_]}))
         self.learning_hashes_ = np.sort(self._hashes(learning, targets))
         if len(self.calibration_rows_):
@@ -221,12 +237,12 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         """Prediction of the point model, shape (n,)."""
         check_is_fitted(self, LEARNT)
         blocks = self._read(X, reset=False).blocks()
-        with few_threads():
+        with few_threads(blas=self._has_own_model()):
             return np.concatenate([self._center(self._as_learnt(block)) for block in blocks])
 
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`sosbands.load` reads without running any code in it."""
-        from sosbands.regressors.persistence import save  # here, because saving is rare and skops slow to import
+        from sosbands.saving import save  # here, because saving is rare and knows the regressors
 
         check_is_fitted(self, LEARNT)
         save(self, path)
@@ -234,12 +250,12 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     def _read(self, X: Any, *, reset: bool) -> Rows:
         """Rows, checked: numbers if they must be; otherwise as they were given."""
         least = 2 if reset else 1
+        refuse_masked(X)
         if reset and self.reads_numbers_ and self._encodes_tables():
             self.reads_numbers_ = is_number_table(X)
         if self.reads_numbers_:
             with naming_preprocessor(X, encodes=self._encodes_tables()):
-                numbers = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_min_samples=least)
-            return Rows(X if hasattr(X, "columns") else numbers, numbers)
+                return read_number_rows(self, X, reset=reset)
         if self._encodes_tables():
             X = table_of(X)
         if len(np.shape(X)) != 2:
@@ -276,7 +292,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
 
     def _in_blocks(self, rows: Rows) -> tuple[Array, Band]:
         """Prediction and band at any number of rows: no kernel matrix or table of leaves of all of them at once."""
-        with few_threads():
+        with few_threads(blas=self._has_own_model()):
             parts = (self._center_and_band(self._as_learnt(block)) for block in rows.blocks())
             centers, bands = zip(*parts, strict=True)
         return np.concatenate(centers), _joined(bands)
@@ -293,10 +309,24 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         say(type(self).__name__, message, self.verbose)
 
 
+def warn_of_refits(model: Any) -> None:
+    """Say of fitted models among the parameters that copies of them are fitted anew: many expect them to be used."""
+    for name in MODELS:
+        given = getattr(model, name, None)
+        if given is not None and not learns_nothing(given) and is_fitted(given):
+            warnings.warn(
+                f"{name}: the {model_name(given)} is fitted already, but a copy of it is fitted to the learning rows. "
+                "To use it as it is, give FrozenEstimator(model) (sklearn.frozen) and rows that it has not seen; to "
+                "fit a copy without this warning, give clone(model) (sklearn.base)",
+                RefittedWarning,
+                stacklevel=4,  # the caller of fit
+            )
+
+
 class TakesWeights:
     """For an interval regressor whose ``_learn`` knows what to do with weights: `fit` takes them."""
 
-    def fit(self: Any, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn, and calibrate on the rows held back, or on all by copies that have not seen them.
 
         Parameters
@@ -314,7 +344,8 @@ class TakesWeights:
             to all. `predict_interval` then needs the labels too. With ``calibration_size="cross"`` each fold has its
             part of every group.
         """
-        return self._fit(X, y, groups, sample_weight)
+        fitted: Self = self._fit(X, y, groups, sample_weight)  # type: ignore[attr-defined]  # of SplitRegressor
+        return fitted
 
 
 def _joined(bands: Sequence[Band]) -> Band:

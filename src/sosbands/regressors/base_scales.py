@@ -13,6 +13,7 @@ from sosbands.point_models import GaussianProcess, ModelBlend
 
 TREES, LEAF, SMALL_LEAF, SMALL_ROWS = 100, 10, 5, 200
 TREE_ROWS = 2000  # each tree sees at most so many: more rows make the forest slow, not better
+LARGEST_SINGLE = float(np.finfo(np.float32).max)
 LARGEST_SHARE = 0.98  # quantile at which sizes are cut: single ones say little about a scale
 
 
@@ -30,13 +31,20 @@ def fit_size_forest(
         random_state=seed,
     )
     cut = np.minimum(sizes, np.quantile(sizes, LARGEST_SHARE))
-    forest.fit(np.column_stack([points, prediction]), cut, sample_weight)
+    with np.errstate(invalid="ignore"):  # scikit-learn looks whether the sizes are integers of 64 bits
+        forest.fit(_seen(points, prediction), cut, sample_weight)
     return forest, np.asarray(forest.oob_prediction_, dtype=float)
 
 
 def forest_sizes(forest: RandomForestRegressor, points: Array, prediction: Array) -> Array:
     """Sizes of residuals at new rows."""
-    return np.asarray(forest.predict(np.column_stack([points, prediction])), dtype=float)
+    return np.asarray(forest.predict(_seen(points, prediction)), dtype=float)
+
+
+def _seen(points: Array, prediction: Array) -> Array:
+    """What the forest sees, within the range of the single precision in which trees compare."""
+    table: Array = np.column_stack([points, prediction])
+    return table.clip(-LARGEST_SINGLE, LARGEST_SINGLE)
 
 
 def model_lengthscales(estimator: Any, preprocessor: Any, *, sees_points: bool) -> Array | None:

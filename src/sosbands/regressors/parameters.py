@@ -16,7 +16,7 @@ from sosbands.kernels import StationaryKernel, resolve_kernel
 from sosbands.regressors.cross import is_cross
 from sosbands.solvers import check_solver
 from sosbands.tuning.held_out import CRITERIA
-from sosbands.tuning.rules import SYMMETRY_TESTS, Rules
+from sosbands.tuning.rules import SYMMETRY_TESTS, Rules, check_test_level, permutations_for
 from sosbands.tuning.views import (
     BASE_SCALES,
     FOREST,
@@ -46,12 +46,12 @@ def check_parameters(model: Any) -> None:
     read_kind(model.calibration)
     check_choice("conformal_score", model.conformal_score, ("auto", *SCORES))
     check_choice("base_scale", model.base_scale, ("auto", *BASE_SCALES))
-    if model.noise_features != "auto":
+    if not is_word(model.noise_features, "auto"):
         read_noise_features(model.noise_features)
     seconds = model.max_seconds
     check("max_seconds", seconds, seconds is None or (is_number(seconds) and seconds >= 0), "None or a number >= 0")
-    for name in ("test_level", "tol"):
-        check(name, getattr(model, name), is_fraction(getattr(model, name)), "a number in (0, 1)")
+    check("tol", model.tol, is_fraction(model.tol), "a number in (0, 1)")
+    check_test_level(model.test_level)
     check_choice("residuals", model.residuals, RESIDUALS)
     check_choice("criterion", model.criterion, tuple(CRITERIA))
     check_choice("symmetry_test", model.symmetry_test, SYMMETRY_TESTS)
@@ -90,7 +90,7 @@ def is_paper(model: Any) -> bool:
 def resolved(model: Any) -> dict[str, Any]:
     """The settings that the automatic choice may choose: as given, "auto", or what that stands for."""
     given = {name: getattr(model, name) for name in PAPER_SETTINGS}
-    if given["noise_features"] != "auto":
+    if not is_word(given["noise_features"], "auto"):
         given["noise_features"] = read_noise_features(given["noise_features"])
     if not is_paper(model):
         return given
@@ -119,7 +119,7 @@ def symmetry_rules(model: Any, seed: int) -> Rules:
         criterion=model.criterion,
         symmetry_test=model.symmetry_test,
         level=model.test_level,
-        n_permutations=max(199, int(np.ceil(10 / model.test_level)) - 1),
+        n_permutations=permutations_for(model.test_level),
         seed=seed,
     )
 

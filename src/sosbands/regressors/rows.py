@@ -13,11 +13,12 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, validate_data
 
+from sosbands._arguments import check_size, naming, read_numbers
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands._words import listed
-from sosbands.point_models import row_blocks
+from sosbands.point_models.residuals import row_blocks
 from sosbands.tables import TableEncoder
 from sosbands.tables.columns import is_frame, odd_columns
 
@@ -86,6 +87,21 @@ def groups_without(labels: AnyArray, calibration_rows: IntArray) -> list[Any]:
     return found
 
 
+def read_number_rows(model: Any, X: Any, *, reset: bool) -> Rows:
+    """Rows that must be a table of finite numbers, by scikit-learn's checks, none too large to be squared."""
+    least = 2 if reset else 1
+    with naming("X"), np.errstate(over="ignore", invalid="ignore"):  # of scikit-learn's sums of all entries
+        numbers = validate_data(model, X, reset=reset, dtype=np.float64, order="C", ensure_min_samples=least)
+    check_size("X", numbers, "give the column in another unit")
+    return Rows(X if hasattr(X, "columns") else numbers, numbers)
+
+
+def refuse_masked(X: Any) -> None:
+    """Complain about masked entries, which every other reader takes for what lies below the mask."""
+    if np.ma.is_masked(X):
+        raise ValueError("X has masked entries: expected numbers, with NaN for what is missing (X.filled(np.nan))")
+
+
 @contextmanager
 def naming_preprocessor(X: Any, *, encodes: bool = False) -> Iterator[None]:
     """Say what to do about text, dates and missing values, which the kernel cannot compare."""
@@ -125,29 +141,40 @@ def learn_preprocessor(preprocessor: Any, X: Any, y: Array, *, numbers: bool, es
         preprocessor = TableEncoder()
     made = clone(preprocessor)
     if hasattr(made, "fit_transform") and "y" in signature(made.fit).parameters:
-        return made, finite_points(made.fit_transform(X, y))
+        return made, finite_points(made.fit_transform(X, y), made, X, "fit_transform")
     made = made.fit(X)
     return made, dense_points(made, X)
 
 
-def dense_points(preprocessor: Any, X: Any) -> Array:
-    """What the kernel sees, as a dense array of numbers."""
-    return finite_points(X if preprocessor is None else preprocessor.transform(X))
+def dense_points(preprocessor: Any, X: Any, n_columns: int | None = None) -> Array:
+    """What the kernel sees, as a dense array of numbers, of as many columns as it has learnt."""
+    if preprocessor is None:
+        return finite_points(X)
+    points = finite_points(preprocessor.transform(X), preprocessor, X)
+    if n_columns is not None and points.shape[1] != n_columns:
+        raise ValueError(
+            f"preprocessor: output of {type(preprocessor).__name__}.transform has {points.shape[1]} columns: expected "
+            f"{n_columns}, as for the learning rows"
+        )
+    return points
 
 
-def finite_points(points: Any) -> Array:
-    """What a preprocessor gave as a dense array of numbers, or an error."""
-    array = np.asarray(points.toarray() if hasattr(points, "toarray") else points)
-    expected = (
-        "preprocessor: its output must be a table of finite numbers, so let it encode categories and fill in missing "
-        f"values (got shape {array.shape}, dtype {array.dtype})"
-    )
+def finite_points(points: Any, preprocessor: Any = None, X: Any = None, method: str = "transform") -> Array:
+    """What a preprocessor gave of X as a dense array of numbers, one row for each of X, or an error."""
+    whose = "X" if preprocessor is None else f"preprocessor: output of {type(preprocessor).__name__}.{method}"
+    shape = np.shape(points)
+    dtype = getattr(points, "dtype", None) or type(points).__name__
+    advice = "" if preprocessor is None else ", so let it encode categories and fill in missing values"
+    expected = f"{whose} must be a table of finite numbers{advice} (got shape {shape}, dtype {dtype})"
     try:
-        numbers: Array = array.astype(float, copy=False)
-    except (TypeError, ValueError):
-        raise ValueError(expected) from None
-    if numbers.ndim != 2 or numbers.shape[1] == 0 or array.dtype.kind not in "biufO" or not np.isfinite(numbers).all():
+        numbers = read_numbers(whose, points.toarray() if hasattr(points, "toarray") else points)
+    except (TypeError, ValueError) as error:
+        raise ValueError(expected) from error
+    if numbers.ndim != 2 or numbers.shape[1] == 0 or not np.isfinite(numbers).all():
         raise ValueError(expected)
+    if preprocessor is not None and len(numbers) != _num_samples(X):
+        raise ValueError(f"{whose} has {len(numbers)} rows: expected {_num_samples(X)}, one for each row of X")
+    check_size(whose, numbers)
     return numbers
 
 

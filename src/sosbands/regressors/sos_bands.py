@@ -9,16 +9,20 @@ import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sosbands._types import Array
+from sosbands._types import Array, IntArray
 from sosbands._words import share_of
 from sosbands.bands import learn_band_sequence
-from sosbands.bands.sos import deployed_pair, evaluate_pair
+from sosbands.bands.sos import SoSFunction, deployed_pair, evaluate_pair
 from sosbands.conformal import SCORES, Band, Score
 from sosbands.exceptions import LITTLE_SUPPORT, NO_SUPPORT, OffDataWarning
-from sosbands.point_models import LearntResiduals, one_per_row, predict_with_spread
+from sosbands.explanation import Explanation, TypicalRows
+from sosbands.point_models import LearntResiduals
+from sosbands.point_models.outputs import predict_rows
+from sosbands.point_models.spread import predict_with_spread
 from sosbands.regressors.band_problem import BandProblem, NoiseData, band_problem, tune_bands, widened_off_data
 from sosbands.regressors.base import LEARNT, SplitRegressor, TakesWeights
 from sosbands.regressors.base_scales import fit_size_forest, forest_sizes, model_lengthscales
+from sosbands.regressors.explained import explain
 from sosbands.regressors.parameters import (
     check_band_kernel,
     check_parameters,
@@ -30,8 +34,8 @@ from sosbands.regressors.parameters import (
 from sosbands.regressors.rows import Rows, dense_points, learn_preprocessor, sampled, without_outliers
 from sosbands.regressors.summary import describe
 from sosbands.tables import TableEncoder
-from sosbands.tuning import Rules
-from sosbands.tuning.views import FOREST, MODEL, RowFacts
+from sosbands.tuning import Rules, TuningReport
+from sosbands.tuning.views import FOREST, MODEL, NoiseView, RowFacts
 
 MAX_ITERATIONS = 2000  # of the last solve, which ends by then, certified or with a warning
 LEARNING_ROWS, CALIBRATION_ROWS = 500_000, 200_000  # at most: more take time and memory, and change next to nothing
@@ -125,7 +129,8 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
     symmetry_test : {"auto", "sign-flip", "kruskal-wallis", "bootstrap", None}
         When asymmetric bands are an option at all; "kruskal-wallis" is the paper's, None always takes the best.
     test_level : float
-        Of that test, and by the paper's rules of the one that chooses between constant and varying width.
+        Of that test, and by the paper's rules of the one that chooses between constant and varying width; at least
+        0.0001, which at most 9999 permutations can resolve.
     rules : Rules, optional
         Everything by which tuning decides (`sosbands.tuning.Rules`), in place of the three above, which must then keep
         their defaults. Its seed is not used, because `random_state` is that of the whole fit. The paper's rules are
@@ -196,9 +201,38 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         Calibration rows that `fit` had learnt from; above 0 the coverage guarantee is void.
     scores_ : ndarray
         Calibration scores.
+    typical_ : TypicalRows
+        What `explain` compares rows with; lacking in models that earlier versions saved.
     """
 
+    _set_by_some_fits = ("typical_",)
     _most_rows = (LEARNING_ROWS, CALIBRATION_ROWS)
+
+    estimator_: Any
+    preprocessor_: Any
+    size_forest_: Any
+    model_sees_points_: bool
+    residual_rule_: str
+    residual_rms_: float
+    learning_mean_: Array
+    learning_scale_: Array
+    tuning_: TuningReport | None
+    view_: NoiseView
+    n_noise_rows_: int
+    n_band_rows_: int
+    conformal_score_: str
+    symmetry_penalty_: Any
+    width_penalty_: float
+    learning_coverage_: float
+    lengthscale_: Any
+    lower_: SoSFunction
+    upper_: SoSFunction
+    active_lower_: IntArray
+    active_upper_: IntArray
+    mean_lower_: float
+    mean_upper_: float
+    certificate_: dict[str, Any]
+    typical_: TypicalRows
 
     def __init__(
         self,
@@ -288,7 +322,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         return tags
 
     def _numbers(self, rows: Rows) -> Array:
-        return dense_points(self.preprocessor_, rows.for_kernel)
+        return dense_points(self.preprocessor_, rows.for_kernel, len(self.learning_mean_))
 
     def _learn(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:
         """Preprocessor, point model, residuals and bands of the learning rows."""
@@ -310,7 +344,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
             enough_rows=noise_rows,
         )
         self.residual_rms_ = float(np.sqrt(np.mean(np.square(learnt.residual))))
-        seen = points if self.reads_numbers_ else dense_points(self.preprocessor_, rows.for_kernel)  # as new rows are
+        seen = points if self.reads_numbers_ else dense_points(self.preprocessor_, rows.for_kernel, points.shape[1])
         self.learning_mean_, self.learning_scale_ = seen.mean(axis=0), seen.std(axis=0)
         learnt, noisy = learnt.sample(noise_rows, rng)
         weight = None if weight is None else weight[noisy]
@@ -367,6 +401,8 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         self.active_lower_, self.active_upper_ = problem.rows[bands.active_lower], problem.rows[bands.active_upper]
         self.mean_lower_, self.mean_upper_ = float(bands.values_lower.mean()), float(bands.values_upper.mean())
         self.certificate_ = bands.certificate
+        values, functions = (bands.values_lower, bands.values_upper), (self.lower_, self.upper_)
+        self.typical_ = TypicalRows.of(problem.points, problem.unit, values, problem.rows, functions)
         self._say(f"bands {bands.status.value} with a relative gap of {bands.gap:.1e} in {bands.seconds:.2g} s")
 
     def support(self, X: Any) -> Array:
@@ -377,6 +413,27 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         check_is_fitted(self, LEARNT)
         blocks = (self._facts(block) for block in self._read(X, reset=False).blocks())
         return np.concatenate([evaluate_pair(self.lower_, self.upper_, self.view_.points(b))[2] for b in blocks])
+
+    def explain(
+        self, X: Any, confidence_level: Any = None, *, groups: Any = None, likelihood_ratio: Any = None
+    ) -> Explanation:
+        """Why intervals are as wide as they are: each against the typical one, in parts that sum exactly.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, n_features)
+            Rows.
+        confidence_level : float, optional
+            In (0, 1); by default that of the constructor.
+        groups, likelihood_ratio : arrays of shape (n,), optional
+            Given if and only if `conformalize` got them.
+
+        Returns
+        -------
+        Explanation
+            With ``table()``, and ``words(i)`` for one row; it holds a number for each row and landmark.
+        """
+        return explain(self, X, confidence_level, groups, likelihood_ratio)
 
     def summary(self) -> str:
         """What was learnt, in words."""
@@ -391,14 +448,13 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
 
     def _facts(self, rows: Rows) -> RowFacts:
         """What the bands look at, at new rows; only what they do look at is computed."""
-        points = dense_points(self.preprocessor_, rows.for_kernel)
+        points = self._numbers(rows)
         X = points if self.model_sees_points_ else rows.for_model
         scales: dict[str, Array] = {}
         if MODEL in self.view_.scales:
-            prediction, spread = predict_with_spread(self.estimator_, X)
-            prediction, scales[MODEL] = one_per_row(prediction, len(rows)), one_per_row(spread, len(rows))
+            prediction, scales[MODEL] = predict_with_spread(self.estimator_, X)
         else:
-            prediction = one_per_row(self.estimator_.predict(X), len(rows))
+            prediction = predict_rows(self.estimator_, X)
         if FOREST in self.view_.scales:
             scales[FOREST] = forest_sizes(self.size_forest_, points, prediction)
         return RowFacts(points, prediction, scales)
@@ -410,8 +466,8 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
 
     def _center(self, rows: Rows) -> Array:
         """Prediction of the point model, which sees the rows as given or what the preprocessor makes of them."""
-        X = dense_points(self.preprocessor_, rows.for_kernel) if self.model_sees_points_ else rows.for_model
-        return one_per_row(self.estimator_.predict(X), len(rows))
+        X = self._numbers(rows) if self.model_sees_points_ else rows.for_model
+        return predict_rows(self.estimator_, X)
 
     @property
     def support_limit(self) -> float:
@@ -436,7 +492,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
 
     def _metric_points(self, X: Any) -> dict[str, Array]:
         """What the kernel sees, in units of the learning set."""
-        points = dense_points(self.preprocessor_, self._read(X, reset=False).for_kernel)
+        points = self._numbers(self._read(X, reset=False))
         points = (points - self.learning_mean_) / np.where(self.learning_scale_ > 0, self.learning_scale_, 1.0)
         unit = np.ones((1, points.shape[1]))
         return {"X": points, "X_learn": np.vstack([-unit, unit])}  # mean 0, standard deviation 1

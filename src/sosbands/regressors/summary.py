@@ -9,15 +9,21 @@ import numpy as np
 from sosbands._words import many
 from sosbands.conformal import move_in_words, points_needed, side_levels
 from sosbands.conformal.cross import proven_coverage
-from sosbands.point_models import model_words
+from sosbands.point_models.defaults import model_words
 from sosbands.tables import TableEncoder
 from sosbands.tuning.views import INPUTS, NO_SCALE
 
 
 def describe(model: Any) -> str:
     """What was learnt, how asymmetric it is, what shapes it, how certain the solver is, what calibration did."""
+    return "\n".join(paragraphs(model).values())
+
+
+def paragraphs(model: Any) -> dict[str, str]:
+    """The same by subject, without those that there is nothing to say about."""
     sections = (_learnt, _columns, _rows, _reasons, _asymmetry, _shape, _certificate, _calibration, _promise)
-    return "\n".join(filter(None, (section(model) for section in sections)))
+    said = {section.__name__.removeprefix("_"): section(model) for section in sections}
+    return {subject: words for subject, words in said.items() if words}
 
 
 def _learnt(model: Any) -> str:

@@ -12,7 +12,7 @@ from sosbands._progress import say
 from sosbands._types import IntArray
 from sosbands.kernels import median_lengthscale
 from sosbands.plotting.rows import target_name as name_of
-from sosbands.point_models import model_name
+from sosbands.point_models.outputs import model_name
 from sosbands.report.criterion import criterion_of_steps
 from sosbands.report.data import BandPath, Exploration
 from sosbands.report.places import Line, Places, make_lines, rows_on

@@ -71,22 +71,33 @@ def render(data: Exploration) -> str:
 
     Its content security policy allows this one script and this one style sheet, by their hashes, and nothing else.
     """
-    style, script = _file("page.css"), "\n".join(_file(name) for name in SCRIPTS)
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
+    style, script = page_file("page.css"), "\n".join(page_file(name) for name in SCRIPTS)
     parts = {
         "title": html.escape(data.title),
-        "policy": html.escape(policy, quote=True).replace("&#x27;", "'"),
+        "policy": policy_of(style, script),
         "style": style,
         "script": script,
         "data": _json(payload(data)),
     }
-    page = _file("page.html")
-    before, *pieces = page.split("{{")
-    filled = (piece.partition("}}") for piece in pieces)  # one pass: what is filled in is not looked at again
-    return before + "".join(parts[name] + rest for name, _, rest in filled)
+    return filled_in("page.html", parts)
 
 
-def _file(name: str) -> str:
+def filled_in(name: str, parts: dict[str, str]) -> str:
+    """A template of this room with its places filled in, in one pass: what is filled in is not looked at again."""
+    before, *pieces = page_file(name).split("{{")
+    filled = (piece.partition("}}") for piece in pieces)
+    return before + "".join(parts[place] + rest for place, _, rest in filled)
+
+
+def policy_of(style: str, script: str | None = None) -> str:
+    """A content security policy that allows this style sheet and this script, by their hashes, and nothing else."""
+    scripts = "" if script is None else f" script-src {_hash(script)};"
+    policy = f"default-src 'none'; style-src {_hash(style)};{scripts} base-uri 'none'"
+    return html.escape(policy, quote=True).replace("&#x27;", "'")
+
+
+def page_file(name: str) -> str:
+    """The text of a file of this room."""
     return resources.files("sosbands.report").joinpath(name).read_text(encoding="utf-8")
 
 

@@ -3,7 +3,7 @@
 Restricting the operators to ``Q A Q'`` gives a problem of the same kind with features ``Q'V``. Its feasible points
 are feasible in the full problem, so its value bounds the optimum from above; its multipliers, inserted in the full
 dual, bound it from below. The two meet once Q contains the few positive eigenvectors of the full dual matrices, so
-these are added to Q until they do. Only the certificate decomposes a (p, p) matrix.
+these are added to Q until they do. A (p, p) matrix is decomposed only where subspaces give no dual bound.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sosbands.solvers.protocol import Bases, CertificateLike, SolverResult, Stat
 
 START, MOST_START, SHARE = 25, 60, 25  # dimension of the first subspace: one in 25 features, within these limits
 ROUNDS = 25
-BOUNDED = 100  # features from which a bound by a Cholesky factor is worth trying before all eigenvalues,
+BOUNDED = 100  # features from which a bound from subspaces is worth trying before all eigenvalues,
 TRIES = 2  # so often: with a few more directions it mostly succeeds, and all eigenvalues cost as much as several rounds
 # With short lengthscales most points are far from all pivots: their features nearly vanish in the first subspace, where
 # only operators out of all proportion would cover them, and its dual problem has no solution in practice.
@@ -57,8 +57,8 @@ class RestrictableProblem(SecondOrderProblem, Protocol):
     def certificate(self, z: Array, also: Any = None) -> CertificateLike:
         """Certificate of any z; `also` is a known feasible point."""
 
-    def bounded_certificate(self, z: Array, vectors: list[Array], sides: Any, room: float) -> CertificateLike:
-        """Certificate of z and a known primal point that decomposes no large matrix; its dual value may be -inf.
+    def bounded_certificate(self, z: Array, bases: Bases, sides: Any, room: float) -> CertificateLike:
+        """Certificate of z and a known primal point from subspaces alone; its dual value may be -inf.
 
         Its dual value may lie below that of z by about `room`.
         """
@@ -78,8 +78,8 @@ class RestrictableProblem(SecondOrderProblem, Protocol):
     def positive_vectors(self, z: Array) -> list[Array]:
         """Eigenvectors that span the operators recovered at z, one matrix for each space."""
 
-    def refine(self, z: Array, vectors: list[Array]) -> tuple[list[Array], float]:
-        """Better eigenvectors at z than `vectors`, and an upper estimate of the dual value."""
+    def images(self, small: Any, z: Array, bases: Bases) -> list[Array]:
+        """Directions that `small`, the restriction to `bases`, lacks at z, one matrix for each space."""
 
 
 def solve_subspace(
@@ -98,31 +98,34 @@ def solve_subspace(
     tries = TRIES if max(problem.dimensions) >= BOUNDED else 0
     if start.any() and not known:
         bases = _grown(bases, problem.positive_vectors(start))
+    small = problem.restricted(bases)
     for _ in range(ROUNDS):
-        small = problem.restricted(bases)
         inner_tol = max(0.25 * tol, min(0.05 * gap, 5e-3))
         inner = solve_newton(small, problem.project(z, bases), inner_tol, min(INNER, max_iterations - iterations))
         iterations, made = iterations + inner.iterations, made + inner.decompositions
         if not inner.certificate.gap < 1:  # diverged: its multipliers are of no use
             break
         z = problem.lift(inner.variables, bases)
-        vectors = [Q @ U for Q, U in zip(bases, small.positive_vectors(inner.variables), strict=True)]
-        vectors, estimate = problem.refine(z, vectors)
+        grown = _grown(bases, problem.images(small, inner.variables, bases))
+        small = problem.restricted(grown)
+        estimate = small.value_and_grad(problem.project(z, grown))[0]
+        made += small.decompositions
         primal = inner.certificate.primal_value
         gap = (primal - estimate) / primal if np.isfinite(primal) and primal > 0 else 1.0
         if gap <= 0.9 * tol:
             # the estimate never lies below the dual value, so a certificate can only succeed from here
             sides = problem.lift_sides(inner.certificate.sides, bases)
             room = 0.8 * (tol - gap) * primal
-            if tries and monitor.record(problem.bounded_certificate(z, vectors, sides, room), z):
-                return _counted(monitor.result(Status.CONVERGED), iterations, made, bases)
+            if tries and monitor.record(problem.bounded_certificate(z, grown, sides, room), z):
+                needed = _without_the_past(grown, small.positive_vectors(problem.project(z, grown)), count)
+                return _counted(monitor.result(Status.CONVERGED), iterations, made, needed)
             tries = max(0, tries - 1)
             if not tries:
                 certificate = problem.certificate(z, sides)
                 if monitor.record(certificate, z):
                     return _counted(monitor.result(Status.CONVERGED), iterations, made, bases)
-                vectors, gap = problem.positive_vectors(z), certificate.gap
-        grown = _grown(bases, vectors)
+                grown, gap = _grown(bases, problem.positive_vectors(z)), certificate.gap
+                small = problem.restricted(grown)
         if iterations >= max_iterations or all(Q.shape == G.shape for Q, G in zip(bases, grown, strict=True)):
             break
         bases = grown
@@ -153,6 +156,12 @@ def _reaches(problem: RestrictableProblem, small: RestrictableProblem) -> bool:
 def _grown(bases: Bases, vectors: list[Array]) -> Bases:
     """Bases of the sums of the subspaces and the spans of `vectors`, old columns first."""
     return tuple(_extended(Q, X) for Q, X in zip(bases, vectors, strict=True))
+
+
+def _without_the_past(bases: Bases, vectors: list[Array], count: int) -> Bases:
+    """The first columns and the span of ``Q U``: a neighbour needs no more, and subspaces do not grow along a path."""
+    lifted = [Q @ U for Q, U in zip(bases, vectors, strict=True)]
+    return _grown(tuple(Q[:, :count] for Q in bases), lifted)
 
 
 def _extended(Q: Array, X: Array) -> Array:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sosbands._threads import ONE_THREAD
 from sosbands._types import Array, IntArray
+from sosbands.stats.arguments import read_sample
 
 CONSTANT_RANGE = 1e-6  # a sample whose range is below this part of its mean size is rounding noise around a constant
 
 
+@ONE_THREAD
 def distance_covariance_squared(x: ArrayLike, y: ArrayLike) -> float:
     """Squared sample distance covariance of two samples of numbers.
 
@@ -31,7 +34,11 @@ def distance_covariance_squared(x: ArrayLike, y: ArrayLike) -> float:
         At least 0, homogeneous of degree one in x and in y. Exactly 0 if x or y is constant: its range is zero, or
         below 1e-6 of the mean of its absolute values.
     """
-    return _covariance(*_read_pair(x, y))
+    u, v = _read_pair(x, y)
+    if _is_constant(u) or _is_constant(v):
+        return 0.0
+    (u, u_exponent), (v, v_exponent) = _in_unit(u), _in_unit(v)
+    return float(np.ldexp(_covariance(u, v), u_exponent + v_exponent))
 
 
 def hsic(x: ArrayLike, y: ArrayLike) -> float:
@@ -39,6 +46,7 @@ def hsic(x: ArrayLike, y: ArrayLike) -> float:
     return distance_covariance_squared(x, y)
 
 
+@ONE_THREAD
 def distance_correlation(x: ArrayLike, y: ArrayLike) -> float:
     """Distance correlation ``sqrt(dCov^2(x, y) / sqrt(dCov^2(x, x) dCov^2(y, y)))``.
 
@@ -56,25 +64,16 @@ def distance_correlation(x: ArrayLike, y: ArrayLike) -> float:
     u, v = _read_pair(x, y)
     if _is_constant(u) or _is_constant(v):
         return 0.0
-    u, v = u / np.abs(u).max(), v / np.abs(v).max()  # no product below overflows, or vanishes
+    (u, _), (v, _) = _in_unit(u), _in_unit(v)
     ratio = _covariance(u, v) / np.sqrt(_variance(u)) / np.sqrt(_variance(v))
     return float(min(1.0, np.sqrt(ratio)))
 
 
 def _read_pair(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    u, v = _read_sample(x, "x"), _read_sample(y, "y")
+    u, v = read_sample(x, "x"), read_sample(y, "y")
     if len(u) != len(v):
         raise ValueError(f"y has {len(v)} entries: expected {len(u)}, as many as x")
     return u, v
-
-
-def _read_sample(values: ArrayLike, name: str) -> Array:
-    sample = np.asarray(values, dtype=float)
-    if sample.ndim != 1 or sample.size == 0:
-        raise ValueError(f"{name} has shape {sample.shape}: expected one dimension and at least one entry")
-    if not np.all(np.isfinite(sample)):
-        raise ValueError(f"{name} holds NaN or infinite entries: expected finite numbers")
-    return sample
 
 
 def _is_constant(x: Array) -> bool:
@@ -82,9 +81,13 @@ def _is_constant(x: Array) -> bool:
     return bool(spread == 0 or spread < CONSTANT_RANGE * np.mean(np.abs(x)))
 
 
+def _in_unit(x: Array) -> tuple[Array, int]:
+    """The sample in units of a power of two, its largest entry in [1/2, 1), so that no sum of products overflows."""
+    exponent = int(np.frexp(np.abs(x).max())[1])
+    return np.ldexp(x, -exponent), exponent
+
+
 def _covariance(x: Array, y: Array) -> float:
-    if _is_constant(x) or _is_constant(y):
-        return 0.0
     n = len(x)
     order = np.argsort(x, kind="stable")
     x, y = x[order], y[order]

@@ -16,7 +16,10 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
+from sosbands._arguments import read_numbers
+from sosbands._threads import ONE_THREAD
 from sosbands._types import Array, IntArray
+from sosbands.stats.arguments import check_finite, check_lengthscales, check_resamples, generator, read_points
 from sosbands.stats.hsic import _is_constant as is_constant
 
 GRID = 24
@@ -46,6 +49,7 @@ class TestResult:
     name: str
 
 
+@ONE_THREAD
 def independence_test(
     widths: Sequence[ArrayLike],
     residuals: Sequence[ArrayLike],
@@ -77,13 +81,14 @@ def independence_test(
         p = 1 if all widths, or all residuals, are constant.
     """
     pairs = _read_pairs(widths, residuals)
+    check_resamples("n_permutations", n_permutations)
     if selected is not None and not 0 <= selected < len(pairs):
         raise ValueError(f"selected={selected!r}: expected the position of one of {len(pairs)} candidates")
     chosen = pairs if selected is None else [pairs[selected]]
     halves = [(indicators(W), indicators(R)) for W, R in chosen]
     units = [_unit(x, y) if scale_free else 1.0 for x, y in halves]
     observed = max(_statistic(x, y) / unit for (x, y), unit in zip(halves, units, strict=True))
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     n = len(pairs[0][0])
     exceed = 0
     for _ in range(n_permutations):
@@ -95,6 +100,7 @@ def independence_test(
     return TestResult(float(observed), p_value, n_permutations, name)
 
 
+@ONE_THREAD
 def feature_independence_test(
     X: ArrayLike,
     residuals: ArrayLike,
@@ -125,20 +131,18 @@ def feature_independence_test(
     TestResult
         p = 1 if all sizes, or all places, are equal.
     """
-    points, size = np.asarray(X, dtype=float), np.abs(np.asarray(residuals, dtype=float))
-    if points.ndim != 2 or size.shape != (len(points),):
-        raise ValueError(f"X and residuals have shapes {points.shape} and {size.shape}: expected (n, d) and (n,)")
-    if not (np.isfinite(points).all() and np.isfinite(size).all()):
-        raise ValueError("X and residuals hold NaN or infinite entries: expected finite numbers")
-    if not all(ell > 0 for ell in lengthscales):
-        raise ValueError(f"lengthscales={list(lengthscales)!r}: expected numbers > 0")
-    rng = np.random.default_rng(random_state)
+    points, r = read_points(X, residuals)
+    size = np.abs(r)
+    check_lengthscales("lengthscales", lengthscales)
+    check_resamples("n_permutations", n_permutations)
+    rng = generator(random_state)
     if len(size) > MAX_ROWS:
         rows = rng.choice(len(size), MAX_ROWS, replace=False)
         points, size = points[rows], size[rows]
     sizes = _cosines(rankdata(size) if size.any() else size)
     distances = cdist(points, points)
-    kernels = [_centred_unit(np.exp(-0.5 * np.square(distances / ell))) for ell in lengthscales]
+    with np.errstate(over="ignore"):  # of places that are infinitely far apart in a lengthscale
+        kernels = [_centred_unit(np.exp(-0.5 * np.square(distances / ell))) for ell in lengthscales]
 
     def statistics(batch: Array) -> Array:
         """``max over kernels of sum_k u_k' K u_k / n`` for each of a batch of shape (n, count, terms)."""
@@ -175,14 +179,14 @@ def _read_pairs(widths: Sequence[ArrayLike], residuals: Sequence[ArrayLike]) -> 
     """One pair of arrays per candidate, all of one length and finite."""
     if len(widths) != len(residuals) or not len(widths):
         raise ValueError(f"widths and residuals have {len(widths)} and {len(residuals)} candidates: expected as many")
-    pairs = [(np.asarray(W, float), np.asarray(R, float)) for W, R in zip(widths, residuals, strict=True)]
+    named = enumerate(zip(widths, residuals, strict=True))
+    pairs = [(read_numbers(f"widths[{k}]", W), read_numbers(f"residuals[{k}]", R)) for k, (W, R) in named]
     shape = (pairs[0][0].size,)
     for candidate, pair in enumerate(pairs):
         for name, values in zip(("widths", "residuals"), pair, strict=True):
             if values.shape != shape or not shape[0]:
                 raise ValueError(f"{name}[{candidate}] has shape {values.shape}: expected (n,), the same n for all")
-            if not np.isfinite(values).all():
-                raise ValueError(f"{name}[{candidate}] holds NaN or infinite entries: expected finite numbers")
+            check_finite(f"{name}[{candidate}]", values)
     return pairs
 
 

@@ -6,8 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
+from sosbands._arguments import read_numbers
 from sosbands._types import Array
+from sosbands.stats.arguments import check_finite, check_resamples, generator
 from sosbands.stats.independence import TestResult
+
+BATCH = 2000  # permutations at a time
 
 
 def kruskal_wallis_test(
@@ -28,11 +32,11 @@ def kruskal_wallis_test(
     TestResult
         With the H statistic, ties corrected; p = 1 if all values are equal.
     """
-    values = np.asarray(groups, dtype=float)
+    values = read_numbers("groups", groups)
     if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] < 1:
         raise ValueError(f"groups has shape {values.shape}: expected at least two groups of replicates")
-    if not np.isfinite(values).all():
-        raise ValueError("groups holds NaN or infinite entries: expected finite numbers")
+    check_finite("groups", values)
+    check_resamples("n_permutations", n_permutations)
     n_groups, n_replicates = values.shape
     ranks = rankdata(values.ravel())
     n = ranks.size
@@ -47,7 +51,10 @@ def kruskal_wallis_test(
         return np.asarray(H / correction)
 
     observed = float(statistic(ranks))
-    rng = np.random.default_rng(random_state)
-    null = statistic(rng.permuted(np.tile(ranks, (n_permutations, 1)), axis=1))
-    exceed = int(np.count_nonzero(null >= observed - 1e-9))
+    rng = generator(random_state)
+    exceed = 0
+    for start in range(0, n_permutations, BATCH):
+        count = min(BATCH, n_permutations - start)
+        null = statistic(rng.permuted(np.tile(ranks, (count, 1)), axis=1))
+        exceed += int(np.count_nonzero(null >= observed - 1e-9))
     return TestResult(observed, (1 + exceed) / (1 + n_permutations), n_permutations, "kruskal-wallis")

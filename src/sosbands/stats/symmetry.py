@@ -8,12 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
+from sosbands._threads import ONE_THREAD
 from sosbands._types import AnyArray, Array
+from sosbands.stats.arguments import check_lengthscales, check_resamples, generator, read_points
 from sosbands.stats.independence import TestResult
 
+BATCH = 1000  # flips at a time
 MAX_ROWS = 1500  # of more residuals a random sample is tested: the statistic is a quadratic form in all pairs
 
 
+@ONE_THREAD
 def sign_flip_test(
     X: ArrayLike,
     residuals: ArrayLike,
@@ -44,36 +48,30 @@ def sign_flip_test(
     TestResult
         p = 1 if no two residuals can be compared: all but one are zero, or there is only one.
     """
-    rng = np.random.default_rng(random_state)
-    points, r = _read_points(X, residuals)
-    if not lengthscale > 0:
-        raise ValueError(f"lengthscale={lengthscale!r}: expected a number > 0")
+    rng = generator(random_state)
+    points, r = read_points(X, residuals)
+    check_lengthscales("lengthscale", [lengthscale])
+    check_resamples("n_flips", n_flips)
     if len(r) > MAX_ROWS:
         rows = rng.choice(len(r), MAX_ROWS, replace=False)
         points, r = points[rows], r[rows]
     size = np.abs(r)
     unit = np.median(size[size > 0]) if size.any() else 1.0
     a = size / unit
-    places = np.exp(-0.5 * np.square(cdist(points, points) / lengthscale))
+    with np.errstate(over="ignore"):  # of places that are infinitely far apart in lengthscales
+        places = np.exp(-0.5 * np.square(cdist(points, points) / lengthscale))
     M = places * (np.exp(-np.abs(a[:, None] - a[None, :])) - np.exp(-(a[:, None] + a[None, :])))
     np.fill_diagonal(M, 0.0)  # the diagonal does not depend on the signs
     signs = np.sign(r)
     observed = float(signs @ M @ signs)
-    flips = rng.choice([-1.0, 1.0], size=(n_flips, len(r)))
-    null = np.einsum("bi,bi->b", flips @ M, flips)
-    # the same signs summed in another order must count as a tie, also where T itself nearly cancels
-    exceed = int(np.count_nonzero(null >= observed - 1e-12 * np.abs(M).sum()))
+    tie = 1e-12 * np.abs(M).sum()  # of the same signs summed in another order, also where T itself nearly cancels
+    exceed = 0
+    for start in range(0, n_flips, BATCH):
+        flips = rng.choice([-1.0, 1.0], size=(min(BATCH, n_flips - start), len(r)))
+        null = np.einsum("bi,bi->b", flips @ M, flips)
+        exceed += int(np.count_nonzero(null >= observed - tie))
     p_value = 1.0 if not M.any() else (1 + exceed) / (1 + n_flips)
     return TestResult(observed, p_value, n_flips, "sign-flip")
-
-
-def _read_points(X: ArrayLike, residuals: ArrayLike) -> tuple[Array, Array]:
-    points, r = np.asarray(X, dtype=float), np.asarray(residuals, dtype=float)
-    if points.ndim != 2 or r.shape != (len(points),) or not len(r):
-        raise ValueError(f"X and residuals have shapes {points.shape} and {r.shape}: expected (n, d) and (n,), n >= 1")
-    if not (np.isfinite(points).all() and np.isfinite(r).all()):
-        raise ValueError("X or residuals hold NaN or infinite entries: expected finite numbers")
-    return points, r
 
 
 def bootstrap_test(
@@ -121,7 +119,8 @@ def resampled_gain_test(
     """`bootstrap_test` for the criterion of each candidate as a function of the rows, positions below n."""
     if not 0 <= reference < len(criteria):
         raise ValueError(f"reference={reference!r}: expected the position of one of {len(criteria)} candidates")
-    rng = np.random.default_rng(random_state)
+    check_resamples("n_bootstraps", n_bootstraps)
+    rng = generator(random_state)
 
     def differences(rows: AnyArray) -> Array:
         values = np.array([criterion(rows) for criterion in criteria])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from sosbands._arguments import LARGEST, naming
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.tables.kinds import (
     BOOLEAN,
@@ -74,10 +75,7 @@ class Column:
             near = kind == BOOLEAN and self.kind == NUMBER and bool(np.nanmax(np.abs(self.values - 0.5), initial=0) < 1)
             if not (empty or near):
                 raise self.error(f"holds {PLURALS[self.kind]}, expected {PLURALS[kind]} as in the learning rows")
-        infinite = np.flatnonzero(np.isinf(self.values))
-        if len(infinite):
-            raise self.error(f"{self.values[infinite[0]]} is not a finite number", int(infinite[0]))
-        return self.values
+        return self._finite(self.values)
 
     def texts(self) -> tuple[Sequence[str], IntArray]:
         """Levels and codes of a column that is to hold categories."""
@@ -102,9 +100,16 @@ class Column:
             position, text = self._first(wrong)
             raise self.error(f"{text!r} is not {NOUNS[kind]}, as in the learning rows", position)
         values = np.array([*found, np.nan], dtype=float)[self.values]
-        infinite = np.flatnonzero(np.isinf(values))
-        if len(infinite):
-            raise self.error(f"{values[infinite[0]]} is not a finite number", int(infinite[0]))
+        return self._finite(values)
+
+    def _finite(self, values: Array) -> Array:
+        """The values, none of them infinite or too large to be squared; gaps stay."""
+        wrong = np.flatnonzero(np.abs(values) > LARGEST)
+        if len(wrong):
+            value = values[wrong[0]]
+            finite = f"expected at most {LARGEST:g}, so give the column in another unit"
+            problem = "is not a finite number" if np.isinf(value) else f"is too large: {finite}"
+            raise self.error(f"{value} {problem}", int(wrong[0]))
         return values
 
     def _first(self, texts: Iterable[str]) -> tuple[int, str]:
@@ -135,7 +140,8 @@ def table_of(X: Any) -> Any:
     """A data frame as it is, anything else as an array of two dimensions."""
     if issparse(X):
         raise TypeError("X is a sparse matrix: expected a dense table (X.toarray()), sparse data are not supported")
-    table = X if is_frame(X) else np.asarray(X)
+    with naming("X"):  # rows of different lengths
+        table = X if is_frame(X) else np.asarray(X)
     if len(table.shape) != 2:
         raise ValueError(
             f"X has shape {table.shape}: expected two dimensions, rows and features. Reshape your data: "
@@ -161,7 +167,8 @@ def is_number_table(X: Any) -> bool:
             return True
         return array.dtype.kind not in "mM" and not np.isnan(array.astype(float)).any()
     except (TypeError, ValueError):
-        return len(np.shape(X)) != 2
+        with naming("X"):  # rows of different lengths
+            return len(np.shape(X)) != 2
 
 
 def odd_columns(X: Any) -> list[str]:

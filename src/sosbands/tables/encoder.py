@@ -62,6 +62,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Columns with a column that says where gaps are.
     """
 
+    _set_by_some_fits = ("filler_", "scaler_", "columns_encoder_", "targets_", "target_scaler_")
+    _saved_as = {"levels_": str}
+    kinds_: dict[str, str]
+    has_names_: bool
+    n_features_in_: int
+    levels_: dict[str, list[str]]
+    one_hot_: list[str]
+    by_target_: list[str]
+    identifiers_: list[str]
+    gaps_: list[str]
+    filler_: Any
+    scaler_: Any
+    columns_encoder_: Any
+    targets_: Any
+    target_scaler_: Any
+
     def __init__(self, kinds: Mapping[str, str] | None = None, *, scale: bool = True, mark_gaps: bool = True) -> None:
         self.kinds = kinds
         self.scale = scale
@@ -129,6 +145,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names += [self._category_name(text) for text in raw]
         return np.array([*names, *self.by_target_], dtype=object)
 
+    def sources(self) -> list[str]:
+        """For each column that comes out the column of the table that it is made of."""
+        check_is_fitted(self, "kinds_")
+        names = [*self._of(NUMBER, DATE), *self._of(BOOLEAN), *self.gaps_]
+        if self.one_hot_:
+            raw = self.columns_encoder_.get_feature_names_out([f"{k}" for k in range(len(self.one_hot_))])
+            names += [self.one_hot_[int(text.partition("_")[0])] for text in raw]
+        return [*names, *self.by_target_]
+
     def describe(self) -> str:
         """What becomes what, in a sentence."""
         check_is_fitted(self, "kinds_")
@@ -191,10 +216,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn_levels(self, columns: Sequence[Column]) -> None:
         """Texts of the learning rows, and which columns of categories have few."""
-        self.levels_: dict[str, list[str]] = {}
-        self.one_hot_: list[str] = []
-        self.by_target_: list[str] = []
-        self.identifiers_: list[str] = []
+        self.levels_ = {}
+        self.one_hot_ = []
+        self.by_target_ = []
+        self.identifiers_ = []
         for column in columns:
             if self.kinds_[column.name] != CATEGORY:
                 continue

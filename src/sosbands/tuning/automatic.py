@@ -25,6 +25,7 @@ from sosbands.stats import TestResult, sign_flip_test
 from sosbands.tuning.candidates import is_symmetric
 from sosbands.tuning.criterion import QUIET
 from sosbands.tuning.held_out import HeldOut, minus_log_interval_score
+from sosbands.tuning.rules import FLIPS, permutations_for
 from sosbands.tuning.views import NoiseView, RowFacts
 
 # While searching, features, gap and iterations are coarse: the criterion is a noisy statistic of the bands.
@@ -293,7 +294,8 @@ class AutomaticSearch:
         view = base_scale, self.choices.noise_features[0]
         points, unit = self.view(view)
         rng = np.random.default_rng([self.seed, 1])
-        return sign_flip_test(points, self.r / unit, self.median(view), n_flips=999, random_state=rng)
+        flips = permutations_for(self.choices.test_level, FLIPS)
+        return sign_flip_test(points, self.r / unit, self.median(view), n_flips=flips, random_state=rng)
 
     # What it is worth
 

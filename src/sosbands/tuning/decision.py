@@ -16,8 +16,9 @@ from sosbands.stats.symmetry import resampled_gain_test
 from sosbands.tuning.candidates import is_symmetric
 from sosbands.tuning.criterion import Evaluation, TuningData
 from sosbands.tuning.held_out import CRITERIA
-from sosbands.tuning.rules import Rules
+from sosbands.tuning.rules import FLIPS, Rules
 
+LABELS = 2000  # permutations of the Kruskal-Wallis test, at least
 PLACES = (0.2, 0.5, 1.25)  # lengthscales of the feature test, in medians
 # What a symmetry test says, without and with significance.
 FINDINGS = {
@@ -91,7 +92,7 @@ def early_symmetry(question: Question) -> TestResult | None:
         places,
         question.data.r,
         median_lengthscale(places),
-        n_flips=max(999, rules.n_permutations),
+        n_flips=max(FLIPS, rules.n_permutations),
         random_state=_generator(rules),
     )
 
@@ -204,7 +205,7 @@ def _criterion_test(
         replicates = np.array(again).T
     else:
         replicates = np.array([[criterion(each.take(i)) for i in rng.integers(0, n, (count, n))] for each in held])
-    test = kruskal_wallis_test(replicates, random_state=rng)
+    test = kruskal_wallis_test(replicates, n_permutations=max(LABELS, rules.n_permutations), random_state=rng)
     kind = "other splits" if rules.replicates == "splits" else "bootstrap replicates"
     return replace(test, name=f"kruskal-wallis of {count} {kind}"), replicates
 

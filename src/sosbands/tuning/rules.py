@@ -15,6 +15,22 @@ INDEPENDENCE_TESTS = ("features", "max-statistic", "naive", None)
 REPLICATES = ("bootstrap", "splits")
 MODES = ("common", "per-side", "per-side-and-feature")
 AUTO_TEST = "sign-flip"  # the evidence is in docs/tuning.md
+MOST_PERMUTATIONS = 9_999  # of a level alone: with 1500 rows these take a minute
+SMALLEST_LEVEL = 1 / (MOST_PERMUTATIONS + 1)
+FLIPS = 999  # of the sign-flip test, at least
+MOST_GIVEN = 1_000_000  # that rules may ask for
+
+
+def permutations_for(level: float, least: int = 199) -> int:
+    """How many permutations a test at this level is made with: ten times as many as it takes, as far as affordable."""
+    return max(least, min(MOST_PERMUTATIONS, int(np.ceil(10 / level)) - 1))
+
+
+def check_test_level(level: Any, expected: str = "a number in (0, 1)") -> None:
+    """A level that the affordable number of permutations can resolve."""
+    check("test_level", level, is_fraction(level), expected)
+    reason = f"as p-values of the {MOST_PERMUTATIONS} permutations made at most are no smaller"
+    check("test_level", level, level >= SMALLEST_LEVEL, f"at least {SMALLEST_LEVEL:g}, {reason}")
 
 
 @dataclass(frozen=True)
@@ -36,7 +52,7 @@ class Rules:
         over all candidates, or at the best one as if it had not been searched for. The last two reject too often, as
         every residual has a part in the widths of the others; see docs/tuning.md.
     n_permutations : int
-        Of the independence test and of the bootstrap; at least ``1/level - 1``.
+        Of the independence test and of the bootstrap; at least ``1/level - 1``, at most a million.
     replicates : {"bootstrap", "splits"}
         What the Kruskal-Wallis test compares: the criterion on resampled pairs of the one split, or on other splits.
     n_replicates : int
@@ -80,6 +96,8 @@ class Rules:
             if name == "restarts" and value is None:
                 continue
             check(name, value, is_count(value) and value >= least, f"an int >= {least}")
+        fine = self.n_permutations <= MOST_GIVEN
+        check("n_permutations", self.n_permutations, fine, f"at most {MOST_GIVEN}, which take hours")
         if self.level * (self.n_permutations + 1) < 1:
             raise ValueError(
                 f"n_permutations={self.n_permutations}: expected at least {np.ceil(1 / self.level) - 1:.0f} for a test "

@@ -1,0 +1,5 @@
+"""Fitted models in files: plain data with a checksum, and the point model of another package under audit."""
+
+from sosbands.saving.files import FORMAT, load, save
+
+__all__ = ["FORMAT", "load", "save"]
