@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -107,7 +109,8 @@ print(json.dumps(rows))
 
 def start(folder, mode, count):
     command = [sys.executable, str(folder / "script.py"), str(folder), mode, str(count)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}  # studies/ is not installed
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def test_a_run_that_starts_while_another_packs_loses_no_row(tmp_path):
