@@ -72,6 +72,12 @@ def _cvxpy() -> ModuleType:
     return module
 
 
+def _squared_norm(A: Any) -> Any:
+    """``||A||_F^2``, of the entries in a row: of a symmetric variable CVXPY before 1.9.3 squares something else."""
+    cp = _cvxpy()
+    return cp.sum_squares(cp.vec(A, order="F"))
+
+
 def _side(V: Array, target: Array, *, b: float, lam1: float, lam2: float, tau: float = 0.0) -> _Side:
     """State ``f_A(X_i) >= target_i`` and ``(b/n) sum_i f_A(X_i) + lam1 tr A + lam2 ||A||_F^2``.
 
@@ -83,7 +89,7 @@ def _side(V: Array, target: Array, *, b: float, lam1: float, lam2: float, tau: f
     # f_A(X_i) = <v_i v_i', A>: one constant row per point compiles far faster than diag(V' A V).
     rows = np.einsum("ki,li->ikl", V, V).reshape(n, p * p)
     f = rows @ cp.vec(A, order="F")
-    cost = (b / n) * cp.sum(f) + lam1 * cp.trace(A) + lam2 * cp.sum_squares(A)
+    cost = (b / n) * cp.sum(f) + lam1 * cp.trace(A) + lam2 * _squared_norm(A)
     if tau == 0:
         return _Side(A, f, f >= target, cost)
     slack = cp.Variable(n, nonneg=True)
@@ -205,7 +211,7 @@ def operator_penalty_sdp(
     lower = _side(V, -r, b=b, lam1=lam1, lam2=lam2, tau=tau)
     upper = _side(V, r, b=b, lam1=lam1, lam2=lam2, tau=tau)
     difference = lower.A - upper.A
-    cost = lower.cost + upper.cost + lam_pen2 * cp.sum_squares(difference)
+    cost = lower.cost + upper.cost + lam_pen2 * _squared_norm(difference)
     if lam_pen1 > 0:  # a nuclear norm costs a cone of size 2p even with weight zero
         cost += lam_pen1 * cp.normNuc(difference)
     return _solve(cost, lower, upper, solver=solver, options=options)

@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.linear_model import LinearRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -509,7 +510,8 @@ def test_scikit_learn_checks():
     # what k equal observations say of the noise itself is not in a weight, which divides its variance
     assert failed_checks(GaussianProcess()) == {EQUIVALENCE}
     assert failed_checks(SplineOfTheFirstFeature()) == set()
-    assert failed_checks(CallableRegressor(first_column)) == set(NOTHING_IS_LEARNT)
+    known = {name for name in NOTHING_IS_LEARNT if hasattr(estimator_checks, name)}  # scikit-learn 1.6 has fewer
+    assert failed_checks(CallableRegressor(first_column)) == known
 
 
 def test_the_checks_reject_a_model_that_changes_its_parameters():

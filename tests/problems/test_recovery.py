@@ -46,7 +46,8 @@ def literal_optimum(problem, states):
         S = cp.Variable((r, r), PSD=True)
         f = cp.sum(cp.multiply(Z, S @ Z), axis=0)
         constraints.append(f >= target)
-        cost = cost + COST["b"] / N * cp.sum(f) + COST["lam1"] * cp.trace(S) + COST["lam2"] * cp.sum_squares(S)
+        squares = cp.sum_squares(cp.vec(S, order="F"))  # in a row, as in studies/reference/sdp.py
+        cost = cost + COST["b"] / N * cp.sum(f) + COST["lam1"] * cp.trace(S) + COST["lam2"] * squares
         values.append(f)
     if len(values) == 2:
         cost = cost + cp.sum(cp.multiply(problem.pens * np.ones(N), cp.square(values[0] - values[1])))
