@@ -4,6 +4,7 @@ Without Chromium these are skipped.
 """
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,12 +16,13 @@ from sosbands import SoSBandRegressor
 from sosbands.conformal import conformal_rank
 from sosbands.regressors import PAPER_SETTINGS
 from sosbands.report import explore, render
-from sosbands.report.payload import _coded
+from sosbands.report.packing import coded
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"none of {', '.join(NAMES)} is installed")
 
 HOSTILE = "</script><script>window.harmed=1</script><img src=x onerror='window.harmed=2'>"
-DATA = "JSON.parse(document.getElementById('data').textContent)"
+DATA = "opened(JSON.parse(document.getElementById('data').textContent))"
+IN_USE = f"{{path: 0, coverage: {DATA}.coverage, score: 0}}"
 TROUBLE = ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled", "Page.javascriptDialogOpening")
 
 
@@ -84,6 +86,13 @@ def three():
     return data, X, y
 
 
+@cache
+def of_kind(kind):
+    X, y = line_data()
+    data = explore(X, y, estimator=quick(calibration=kind))
+    return data, fitted_alike(data, X, y, quick(calibration=kind)), X, y
+
+
 def middle_ends(page):
     return page.number("read-lower"), page.number("read-upper")
 
@@ -94,7 +103,7 @@ def test_labels_and_ends_that_are_drawn(show, line):
     assert labels == ["1000000", "1000000.2", "1000000.4", "1000000.6", "1000000.8", "1000001"]
     assert page.ask("ticks(-3e-7, 2e-7, 5)[0][1]") == "\u22123e\u22127"
     values = np.array([0, 63, 64, 199, 1000])
-    text = _coded(values)
+    text = coded(values)
     assert len(text) == 2 * len(values)  # two digits in base 64
     assert page.ask(f"[0, 1, 2, 3, 4].map((i) => decoded({DATA}, {text!r}, 5, i))") == values.tolist()
     ends = "endsOf([5, 5], {reach: [[1, 4], [2, 3]], units: %s}, %s)"
@@ -181,11 +190,9 @@ class TestSliders:
 
     @pytest.mark.parametrize("kind", ["symmetric", "asymmetric"])
     @pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
-    def test_what_is_shown_of_the_test_rows_is_what_python_gives(self, show, line, kind, level):
-        _, X, y = line
-        data = explore(X, y, estimator=quick(calibration=kind))
+    def test_what_is_shown_of_the_test_rows_is_what_python_gives(self, show, kind, level):
+        data, model, X, y = of_kind(kind)
         page = show(data, f"#level={level}")
-        model = fitted_alike(data, X, y, quick(calibration=kind))
         y_test, n = y[data.test.numbers], len(data.test)
         lower, upper = model.predict_interval(X[data.test.numbers], level).T
         hits = int(np.sum((lower <= y_test) & (y_test <= upper)))
@@ -204,9 +211,8 @@ class TestSliders:
         below = f"{np.mean(model.predict(X[data.test.numbers]) - lower):.3g} below"
         assert below in page.text("width-words")
         order = np.argsort(X[data.test.numbers, 0])  # 30 test rows: two groups of 15
-        groups = page.ask(
-            f"groupsAt({DATA}, {DATA}.paths[0].steps[{data.paths[0].chosen}], 0, {DATA}.levels.indexOf({level}))"
-        )
+        step = f"pathAt({DATA}, {IN_USE}).steps[{data.paths[0].chosen}]"
+        groups = page.ask(f"groupsAt({DATA}, {step}, 0, {DATA}.levels.indexOf({level}))")
         assert page.ask("document.querySelectorAll('#local .mark').length") == 4
         for rows, group in zip((order[:15], order[15:]), groups, strict=True):
             assert group["x"] == pytest.approx(X[data.test.numbers[rows], 0].mean(), abs=1e-4)
@@ -225,12 +231,9 @@ class TestSliders:
         assert page.text("coverage-value") == "100.0\u00a0%"
         assert page.text("width-value") == "\u221e"
 
-    def test_asymmetric_calibration(self, show, line):
-        _, X, y = line
-        estimator = quick(calibration="asymmetric")
-        data = explore(X, y, estimator=estimator)
+    def test_asymmetric_calibration(self, show):
+        data, model, _, _ = of_kind("asymmetric")
         page = show(data, "#level=0.8")
-        model = fitted_alike(data, X, y, estimator)
         (ends,) = model.predict_interval(data.axes[0].grid[120:121, None], 0.8)
         assert middle_ends(page) == pytest.approx(ends, abs=6e-4)
         lower, upper = model.quantile(0.8)
@@ -260,7 +263,7 @@ class TestSliders:
         page = show(line[0], "#penalty=inf&level=0.75")
         assert (page.text("penalty-value"), page.text("level-value")) == ("\u221e", "75\u00a0%")
         page.press("penalty", "ArrowLeft")
-        assert page.ask("location.hash") == "#penalty=1000&level=0.75"
+        assert page.ask("location.hash") == "#penalty=1000&level=0.75&coverage=1&score=added"
         page.ask("location.hash = 'penalty=7&level=nonsense'")
         page.until("document.getElementById('penalty-value').textContent === '5'")
 
