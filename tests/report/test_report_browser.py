@@ -11,79 +11,17 @@ import pytest
 from scipy.stats import betabinom, binomtest
 from sklearn.linear_model import LinearRegression
 
-from report_browser import CHROMIUM, NAMES, Browser, Page, as_number
+from report_browser import CHROMIUM, NAMES, as_number
+from report_pages import HOSTILE, fitted_alike, line_data, middle_ends, quick
 from sosbands import SoSBandRegressor
 from sosbands.conformal import conformal_rank
-from sosbands.regressors import PAPER_SETTINGS
-from sosbands.report import explore, render
+from sosbands.report import explore
 from sosbands.report.packing import coded
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"none of {', '.join(NAMES)} is installed")
 
-HOSTILE = "</script><script>window.harmed=1</script><img src=x onerror='window.harmed=2'>"
 DATA = "opened(JSON.parse(document.getElementById('data').textContent))"
 IN_USE = f"{{path: 0, coverage: {DATA}.coverage, score: 0}}"
-TROUBLE = ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled", "Page.javascriptDialogOpening")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    running = Browser(tmp_path_factory.mktemp("profile"))
-    yield running
-    running.close()
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    """Opens pages; when the test ends they must have been without trouble."""
-    opened = []
-
-    def open_page(data, address="", **options):
-        file = tmp_path / "page.html"
-        file.write_text(render(data), encoding="utf-8")
-        opened.append(Page(browser, file.as_uri() + address, **options))
-        return opened[-1]
-
-    yield open_page
-    for page in opened:
-        assert page.events(*TROUBLE) == []
-        requests = [event["request"]["url"] for event in page.events("Network.requestWillBeSent")]
-        assert requests
-        assert all(url.startswith("file:") for url in requests)
-        assert page.ask("document.getElementById('failure').hidden")
-        page.close()
-
-
-def line_data(n=120, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, 1))
-    return X, 50 + np.sin(2 * X[:, 0]) + (1.1 + X[:, 0]) * rng.exponential(size=n)
-
-
-def quick(**settings):
-    fixed = {**PAPER_SETTINGS, "lengthscale": 0.6, "symmetry_penalty": 20.0}
-    return SoSBandRegressor(LinearRegression(), **{**fixed, **settings})
-
-
-def fitted_alike(data, X, y, estimator):
-    rows = np.setdiff1d(np.arange(len(y)), data.test.numbers)
-    return estimator.set_params(random_state=0).fit(X[rows], y[rows])
-
-
-@pytest.fixture(scope="module")
-def line():
-    X, y = line_data()
-    data = explore(X, y, estimator=quick(), target_name="yield", feature_names=["heat"])
-    return data, X, y
-
-
-@pytest.fixture(scope="module")
-def three():
-    rng = np.random.default_rng(1)
-    X = rng.uniform(0, 10, (120, 3))
-    y = X @ [1.0, -2.0, 0.5] + X[:, 0] * rng.exponential(size=120)
-    data = explore(X, y, estimator=quick(lengthscale=2.0), feature_names=["a", HOSTILE, "c"], title=HOSTILE)
-    return data, X, y
 
 
 @cache
@@ -91,10 +29,6 @@ def of_kind(kind):
     X, y = line_data()
     data = explore(X, y, estimator=quick(calibration=kind))
     return data, fitted_alike(data, X, y, quick(calibration=kind)), X, y
-
-
-def middle_ends(page):
-    return page.number("read-lower"), page.number("read-upper")
 
 
 def test_labels_and_ends_that_are_drawn(show, line):
@@ -475,7 +409,11 @@ def test_everything_fits(show, request, name):
     for width, height in ((1280, 900), (820, 1100), (390, 844), (320, 640)):
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         page.until(f"window.innerWidth === {width}")
-        for address in ("axis=0&penalty=20&level=0.9", "axis=3&penalty=0&level=0.5", "penalty=inf&level=0.99"):
+        for address in (
+            "axis=0&penalty=20&level=0.9",
+            "axis=3&penalty=0&level=0.5",
+            "penalty=inf&level=0.99&coverage=0.5&score=scaled",
+        ):
             page.ask(f"location.hash = {address!r}")
             assert page.ask(SETTLED)
             assert page.ask("document.documentElement.scrollWidth") <= width

@@ -349,7 +349,7 @@
     at("play").addEventListener("click", play);
     at("choice").addEventListener("click", () => { stop(); change({ ...choice, step: start }); });
     at("bands").addEventListener("pointermove", point);
-    at("bands").addEventListener("click", pick);
+    at("bands").addEventListener("pointerdown", pick);  // a click gets lost where the pointer moves and redraws
     window.addEventListener("hashchange", () => change(readAddress(), false));
     window.matchMedia("print").addEventListener("change", redraw);
     new ResizeObserver(redraw).observe(document.querySelector("main"));

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,12 +79,13 @@ def solve_coverages(
 
 
 def _solved(model: RecordedBands, lengthscale: Any, changes: list[dict[str, float]]) -> list[SolvedBands]:
-    """The model's problem with each of these changes, solved one after the other."""
+    """The model's problem, in its units, with each of these changes, solved one after the other."""
     problem = model.problem_
+    changed = [replace(problem, wanted={**problem.wanted, "lengthscale": lengthscale, **each}) for each in changes]
     path = learn_band_sequence(
         problem.points,
         problem.z,
-        [{**problem.wanted, "lengthscale": lengthscale, **change} for change in changes],
+        [each.wanted for each in changed],
         rank=model.rank,
         solver=model.solver,
         tol=model.tol,
@@ -93,14 +94,14 @@ def _solved(model: RecordedBands, lengthscale: Any, changes: list[dict[str, floa
     )
     return [
         SolvedBands(
-            change["symmetry_penalty"],
-            *widened_off_data(bands, problem),
+            each.wanted["symmetry_penalty"],
+            *widened_off_data(bands, each),
             (float(bands.values_lower.mean()), float(bands.values_upper.mean())),
             bands.certificate,
             problem.rows[bands.active_lower],
             problem.rows[bands.active_upper],
         )
-        for change, bands in zip(changes, path, strict=True)
+        for each, bands in zip(changed, path, strict=True)
     ]
 
 
