@@ -234,6 +234,7 @@
     if ("step" in changes) state.penalty = path.steps[state.step].penalty;
     else state.step = nearestPenalty(path, state.penalty);
     state.at = Math.max(0, Math.min(size - 1, state.at));
+    if (changes.isAtRow) state.at = nearestTo(placeOf(data, path, state.axis).x, data.test.x[state.axis][state.row]);
     if (data.why && state.row === null) state.row = rowRead();
     update();
     if (remember) history.replaceState(null, "", "#" + address());
@@ -266,7 +267,7 @@
     }
     if (Number(words.get("level")) > 0) changes.level = nearestTo(data.levels, Number(words.get("level")));
     const row = words.has("row") ? data.test.number.indexOf(Number(words.get("row"))) : -1;
-    if (data.why && data.why.rows[row]) Object.assign(changes, { row, isPicked: true });
+    if (data.why && data.why.rows[row]) Object.assign(changes, { row, isPicked: true, isAtRow: true });
     return changes;
   }
 
