@@ -113,3 +113,12 @@ function groupsAt(data, step, axisNumber, level) {
     return { x: place, found: { lower, upper } };
   });
 }
+
+// null stands for infinity.
+function nearestPenalty(path, penalty) {
+  return nearestTo(path.steps.map((step) => step.penalty ?? Number.MAX_VALUE), penalty ?? Number.MAX_VALUE);
+}
+
+function nearestTo(values, value) {
+  return values.reduce((best, each, i) => (Math.abs(each - value) < Math.abs(values[best] - value) ? i : best), 0);
+}

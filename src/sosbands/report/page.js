@@ -180,19 +180,6 @@
     if (!data.tuned && !data.reasons.length) say("decision-title", "What was given");
   }
 
-  // What is in use stands before the colon.
-  function reasonItem(reason) {
-    const [value, ...rest] = reason.split(": "), item = document.createElement("li");
-    item.append(element("b", value), ["", ...rest].join(": "));
-    return item;
-  }
-
-  function element(tag, text) {
-    const made = document.createElement(tag);
-    made.textContent = text;
-    return made;
-  }
-
   function fillChoices() {
     const fill = (id, names) => {
       at(id).replaceChildren(...names.map((name, i) => Object.assign(element("option", name), { value: i })));
@@ -269,15 +256,6 @@
     const row = words.has("row") ? data.test.number.indexOf(Number(words.get("row"))) : -1;
     if (data.why && data.why.rows[row]) Object.assign(changes, { row, isPicked: true, isAtRow: true });
     return changes;
-  }
-
-  // null stands for infinity.
-  function nearestPenalty(path, penalty) {
-    return nearestTo(path.steps.map((step) => step.penalty ?? Number.MAX_VALUE), penalty ?? Number.MAX_VALUE);
-  }
-
-  function nearestTo(values, value) {
-    return values.reduce((best, each, i) => (Math.abs(each - value) < Math.abs(values[best] - value) ? i : best), 0);
   }
 
   // Where a place lies along the axis, in thousandths.
