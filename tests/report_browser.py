@@ -11,6 +11,7 @@ import time
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
 WAIT = 60.0  # seconds, on a busy machine
+DRAWN = "document.readyState === 'complete' && document.querySelectorAll('#bands path').length > 3"
 KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35, "Tab": 9}
 
 
@@ -75,7 +76,7 @@ class Browser:
 class Page:
     """One page, of a given size."""
 
-    def __init__(self, browser, url, *, width=1280, height=900, reduced_motion=True):
+    def __init__(self, browser, url, *, width=1280, height=900, reduced_motion=True, ready=DRAWN):
         self.browser, self.start = browser, len(browser.events)
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -85,7 +86,7 @@ class Page:
         motion = {"name": "prefers-reduced-motion", "value": "reduce" if reduced_motion else "no-preference"}
         self.call("Emulation.setEmulatedMedia", features=[motion])
         self.call("Page.navigate", url=url)
-        self.until("document.readyState === 'complete' && document.querySelectorAll('#bands path').length > 3")
+        self.until(ready)
 
     def call(self, method, **parameters):
         return self.browser.call(method, self.session, **parameters)

@@ -29,6 +29,10 @@ class ProblemShapeError(SosbandsError, TypeError):
     """A solver needs members that a problem does not have."""
 
 
+class NoTypicalWidthError(SosbandsError, ValueError):
+    """The typical interval is infinite or a single point, so that no width can be compared with it."""
+
+
 class SosbandsWarning(UserWarning):
     """Base class of the package's own warnings."""
 

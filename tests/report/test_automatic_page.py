@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from test_calibrated import check_numbers, results
 
+from report_payload import opened
 from sosbands import SoSBandRegressor
 from sosbands.conformal import interval
 from sosbands.point_models import GaussianProcess
@@ -88,7 +89,7 @@ def test_the_curves_are_those_of_the_estimator(explored):
 def test_what_is_stored_reaches_as_far_as_the_intervals(explored):
     data, model, X = explored
     stored, step = payload(data), in_use(data)
-    bands = stored["paths"][0]["steps"][data.paths[0].chosen]["test"]
+    bands = opened(stored, stored["paths"][0]["steps"][data.paths[0].chosen])["test"]
     q = np.broadcast_to(model.quantile(0.8), 2)
     lower, upper = model.predict_interval(X[data.test.numbers], 0.8).T
     center, size = data.test.prediction, np.std(data.test.y - data.test.prediction)
@@ -200,8 +201,11 @@ def test_what_is_added_is_told_in_base_scales(explored):
     added = ["{q} times the base scale added to {ends}", "{q} times the base scale taken off {ends}"]
     plain = [data.score.outwards, data.score.inwards]
     told = data.score.name == "added" and data.base_scale != "none"
-    assert payload(data)["moves"] == (added if told else plain)
-    assert payload(replace(data, base_scale="none"))["moves"] == plain
+    stored = payload(data)
+    assert stored["moves"][stored["score"]] == (added if told else plain)
+    assert payload(replace(data, base_scale="none"))["moves"][stored["score"]] == plain
+    if data.base_scale != "none":
+        assert stored["moves"][0] == added  # whichever score is in use
 
 
 def constant_noise():
@@ -232,7 +236,8 @@ def test_constant_multiples_of_a_base_scale():
     below, unit = step.curves[0][0], data.curve_units[0]
     assert np.ptp(below) < 1e-9 < 0.1 * np.mean(below)
     assert np.ptp(unit) > 0.1
-    drawn = payload(data)["paths"][0]["steps"][-1]["curves"][0]
+    stored = payload(data)
+    drawn = opened(stored, stored["paths"][0]["steps"][-1])["curves"][0]
     np.testing.assert_allclose(drawn["reach"][0], below * unit, atol=1e-4)
     assert step.difference == 0
 

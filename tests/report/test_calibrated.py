@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import betabinom
 from sklearn.linear_model import LinearRegression
 
+from report_payload import decoded, opened
 from sosbands import SoSBandRegressor
 from sosbands.conformal import Band, ScaledScore, conformal_rank, points_needed
 from sosbands.metrics import evaluate_intervals
@@ -14,7 +15,8 @@ from sosbands.metrics.sampling import share_range
 from sosbands.regressors import PAPER_SETTINGS
 from sosbands.report import explore
 from sosbands.report.calibrated import calibrated, groups_along, levels_offered, promise
-from sosbands.report.payload import CODE, payload
+from sosbands.report.payload import payload
+from sosbands.report.payload_results import _besides
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning"),
@@ -135,27 +137,40 @@ def test_what_is_stored_is_what_was_computed(explored):
     data, _, _ = explored
     found, groups = results(data)
     stored = payload(data)
-    step = stored["paths"][0]["steps"][data.paths[0].chosen]
+    step, n = opened(stored, stored["paths"][0]["steps"][data.paths[0].chosen]), len(data.test)
     infinite = [value is None for value in step["q"][-1]]
     np.testing.assert_array_equal(infinite, np.isinf(found.quantiles[:, 1]))
     assert len(step["q"]) == (1 if data.calibration == "symmetric" else 2)
-    finite = np.flatnonzero(~np.array(infinite))
+    finite = np.isfinite(found.width)
     for name in ("width", "below", "above", "error"):
-        np.testing.assert_allclose(np.array(step[name])[finite].astype(float), getattr(found, name)[finite], rtol=1e-6)
+        np.testing.assert_allclose(step[name], getattr(found, name)[finite], atol=1e-5)
     for name in ("both", "lower", "upper", "empty"):
         np.testing.assert_array_equal(step[name], getattr(found, name))
-    assert [CODE.index(digit) for digit in step["inside_from"]] == found.inside_from.tolist()
+    np.testing.assert_array_equal(decoded(step["inside_from"], n), found.inside_from)
+    first = [decoded(step[name], n)[:, None] <= np.arange(len(finite)) for name in ("lower_from", "upper_from")]
     for axis, place in enumerate(stored["groups"]):
         assert place["n"] == [len(rows) for rows in groups[axis]]
         means = [data.test.positions[axis][rows].mean() for rows in groups[axis]]
         assert place["x"] == pytest.approx(means, abs=1e-4)
-        for g, texts in enumerate(step["groups"][axis]):
-            missed = [[CODE.index(digit) for digit in text] for text in texts]
-            np.testing.assert_array_equal(missed, len(groups[axis][g]) - found.groups[axis][g])
+        member = decoded(place["member"], n)
+        counts = np.array([[flags[member == g].sum(axis=0) for flags in first] for g in range(len(place["n"]))])
+        for _, g, end, level, more in (each for each in step["besides"] if each[0] == axis):
+            counts[g, end, level] += more
+        np.testing.assert_array_equal(counts, found.groups[axis])
     assert {len(data.test), *stored["groups"][0]["n"]} <= set(stored["share_ranges"])
-    n = len(data.test)
     np.testing.assert_allclose(stored["share_ranges"][n], share_range(np.arange(n + 1), n), atol=1e-5)
     assert stored["little_support"] == 0.5
+
+
+def test_rows_that_are_inside_at_single_levels_are_counted(explored):
+    """Ends that cross at 60 % leave a midpoint at which a row may lie that is outside at 50 and 70 %."""
+    found, groups = results(explored[0])
+    inside = np.zeros((3, len(found.both)), dtype=bool)
+    inside[0, 5:] = inside[1, 7] = inside[1, 9:] = True
+    counts = np.array([[inside[[0, 2]].sum(axis=0)] * 2, [inside[[1]].sum(axis=0)] * 2])
+    first = np.array([5, 9, inside.shape[1]])
+    made = replace(found, lower_from=first, upper_from=first, groups=(counts,))
+    assert _besides(made, [[np.array([0, 2]), np.array([1])]]) == [[0, 1, 0, 7, 1], [0, 1, 1, 7, 1]]
 
 
 class TwiceScore(ScaledScore):
@@ -167,27 +182,29 @@ class TwiceScore(ScaledScore):
 
 def test_another_score_needs_no_other_code(explored):
     data, score = explored[0], TwiceScore()
-    step = replace(
-        data.paths[0].steps[0], score=score, lower_scores=np.arange(1.0, 69), upper_scores=np.arange(1.0, 69)
-    )
+    of_all = (data.paths[0].steps[0], *data.paths[0].steps[0].others)
+    others = tuple(each for each in of_all if each.score.name != score.name)
+    ranks = np.arange(1.0, 69)
+    step = replace(of_all[0], score=score, lower_scores=ranks, upper_scores=ranks, others=others)
     found = calibrated(step, data, [0.5], [])
     (q, _), (below, above) = found.quantiles[0], step.test
     assert found.below[0] == pytest.approx(np.mean(q * 2 * below))
     assert found.above[0] == pytest.approx(np.mean(found.quantiles[0, 1] * 2 * above))
     path = replace(data.paths[0], steps=(step,), chosen=0)
-    bands = payload(replace(data, paths=(path,)))["paths"][0]["steps"][0]["test"]
-    assert bands["reach"] == [[0] * len(below), [0] * len(above)]
+    stored = payload(replace(data, paths=(path,)))
+    bands = opened(stored, stored["paths"][0]["steps"][0], score.name)["test"]
+    assert not np.any(bands["reach"])
     np.testing.assert_allclose(bands["units"], [2 * below, 2 * above], atol=1e-4)
 
 
 def test_what_is_drawn_has_the_floors_of_its_own_step(explored):
     data, model, _ = explored
     stored = payload(data)
-    assert stored["moves"] == [model._score.outwards, model._score.inwards]
+    assert stored["moves"][stored["score"]] == [model._score.outwards, model._score.inwards]
     path = data.paths[0]
     assert data.score.name == path.steps[0].score.name == model.conformal_score_
     if data.score.name == "added":
-        assert stored["paths"][0]["steps"][0]["curves"][0]["units"] == [1, 1]
+        assert opened(stored, stored["paths"][0]["steps"][0])["curves"][0]["units"] == [1, 1]
         return
     assert path.steps[path.chosen].score.floors == pytest.approx(model._score.floors, rel=1e-9)
     other = next(step for step in path.steps if np.isinf(step.symmetry_penalty))
@@ -195,8 +212,9 @@ def test_what_is_drawn_has_the_floors_of_its_own_step(explored):
     assert other.score.floors != pytest.approx(model._score.floors, rel=1e-3)
     for step, drawn in zip(path.steps, stored["paths"][0]["steps"], strict=True):
         units = [np.maximum(f, floor) for f, floor in zip(step.curves[0], step.score.floors, strict=True)]
-        np.testing.assert_allclose(drawn["curves"][0]["units"], units, atol=1e-4)
-        assert not np.any(drawn["curves"][0]["reach"])
+        curve = opened(stored, drawn)["curves"][0]
+        np.testing.assert_allclose(curve["units"], units, atol=1e-4)
+        assert not np.any(curve["reach"])
 
 
 def test_the_criterion_of_the_steps_is_by_the_score_in_use():

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
+from report_browser import CHROMIUM, NAMES, Page
 from sosbands import SoSBandRegressor
 from sosbands.baselines import SplitCP
 from sosbands.exceptions import NotCalibratedError
@@ -58,7 +59,7 @@ ATTRIBUTES = {
     "viewbox",
     "role",
 }
-ATTRIBUTES |= {"aria-label", "x1", "x2", "y1", "y2", "cx", "cy", "r"}
+ATTRIBUTES |= {"preserveaspectratio", "aria-label", "x1", "x2", "y1", "y2", "cx", "cy", "r"}
 
 
 class Text(HTMLParser):
@@ -301,3 +302,16 @@ def test_other_models_and_places_are_refused(tmp_path):
 @pytest.mark.parametrize(("lows", "start"), [([0.85, 0.72], 0.7), ([0.7], 0.6), ([0.03], 0.0), ([], 0.4)])
 def test_pictures_begin_below_the_lowest_end(lows, start):
     assert start_of(lows) == pytest.approx(start)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=f"none of {', '.join(NAMES)} is installed")
+def test_a_card_fits_on_a_phone(tmp_path, browser):
+    X, y = data(80, seed=1)
+    groups = np.where(X[:, 1] > 0, "a rather long name of a group", "b")
+    file = write_card(fitted(), tmp_path / "card.html", X=X, y=y, groups=groups, target_name="price " * 9)
+    page = Page(browser, file.as_uri(), width=360, height=800, ready="document.readyState === 'complete'")
+    assert page.ask("document.querySelectorAll('table').length") >= 5
+    assert page.ask("document.documentElement.scrollWidth") <= 360
+    cut = "[...document.querySelectorAll('.scroll')].filter((each) => each.scrollWidth > each.clientWidth)"
+    assert page.ask(f"{cut}.map((each) => each.textContent)") == []
+    page.close()

@@ -4,88 +4,31 @@ Without Chromium these are skipped.
 """
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from scipy.stats import betabinom, binomtest
 from sklearn.linear_model import LinearRegression
 
-from report_browser import CHROMIUM, NAMES, Browser, Page, as_number
+from report_browser import CHROMIUM, NAMES, as_number
+from report_pages import HOSTILE, fitted_alike, line_data, middle_ends, quick
 from sosbands import SoSBandRegressor
 from sosbands.conformal import conformal_rank
-from sosbands.regressors import PAPER_SETTINGS
-from sosbands.report import explore, render
-from sosbands.report.payload import _coded
+from sosbands.report import explore
+from sosbands.report.packing import coded
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"none of {', '.join(NAMES)} is installed")
 
-HOSTILE = "</script><script>window.harmed=1</script><img src=x onerror='window.harmed=2'>"
-DATA = "JSON.parse(document.getElementById('data').textContent)"
-TROUBLE = ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled", "Page.javascriptDialogOpening")
+DATA = "opened(JSON.parse(document.getElementById('data').textContent))"
+IN_USE = f"{{path: 0, coverage: {DATA}.coverage, score: 0}}"
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    running = Browser(tmp_path_factory.mktemp("profile"))
-    yield running
-    running.close()
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    """Opens pages; when the test ends they must have been without trouble."""
-    opened = []
-
-    def open_page(data, address="", **options):
-        file = tmp_path / "page.html"
-        file.write_text(render(data), encoding="utf-8")
-        opened.append(Page(browser, file.as_uri() + address, **options))
-        return opened[-1]
-
-    yield open_page
-    for page in opened:
-        assert page.events(*TROUBLE) == []
-        requests = [event["request"]["url"] for event in page.events("Network.requestWillBeSent")]
-        assert requests
-        assert all(url.startswith("file:") for url in requests)
-        assert page.ask("document.getElementById('failure').hidden")
-        page.close()
-
-
-def line_data(n=120, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, 1))
-    return X, 50 + np.sin(2 * X[:, 0]) + (1.1 + X[:, 0]) * rng.exponential(size=n)
-
-
-def quick(**settings):
-    fixed = {**PAPER_SETTINGS, "lengthscale": 0.6, "symmetry_penalty": 20.0}
-    return SoSBandRegressor(LinearRegression(), **{**fixed, **settings})
-
-
-def fitted_alike(data, X, y, estimator):
-    rows = np.setdiff1d(np.arange(len(y)), data.test.numbers)
-    return estimator.set_params(random_state=0).fit(X[rows], y[rows])
-
-
-@pytest.fixture(scope="module")
-def line():
+@cache
+def of_kind(kind):
     X, y = line_data()
-    data = explore(X, y, estimator=quick(), target_name="yield", feature_names=["heat"])
-    return data, X, y
-
-
-@pytest.fixture(scope="module")
-def three():
-    rng = np.random.default_rng(1)
-    X = rng.uniform(0, 10, (120, 3))
-    y = X @ [1.0, -2.0, 0.5] + X[:, 0] * rng.exponential(size=120)
-    data = explore(X, y, estimator=quick(lengthscale=2.0), feature_names=["a", HOSTILE, "c"], title=HOSTILE)
-    return data, X, y
-
-
-def middle_ends(page):
-    return page.number("read-lower"), page.number("read-upper")
+    data = explore(X, y, estimator=quick(calibration=kind))
+    return data, fitted_alike(data, X, y, quick(calibration=kind)), X, y
 
 
 def test_labels_and_ends_that_are_drawn(show, line):
@@ -94,7 +37,7 @@ def test_labels_and_ends_that_are_drawn(show, line):
     assert labels == ["1000000", "1000000.2", "1000000.4", "1000000.6", "1000000.8", "1000001"]
     assert page.ask("ticks(-3e-7, 2e-7, 5)[0][1]") == "\u22123e\u22127"
     values = np.array([0, 63, 64, 199, 1000])
-    text = _coded(values)
+    text = coded(values)
     assert len(text) == 2 * len(values)  # two digits in base 64
     assert page.ask(f"[0, 1, 2, 3, 4].map((i) => decoded({DATA}, {text!r}, 5, i))") == values.tolist()
     ends = "endsOf([5, 5], {reach: [[1, 4], [2, 3]], units: %s}, %s)"
@@ -181,11 +124,9 @@ class TestSliders:
 
     @pytest.mark.parametrize("kind", ["symmetric", "asymmetric"])
     @pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
-    def test_what_is_shown_of_the_test_rows_is_what_python_gives(self, show, line, kind, level):
-        _, X, y = line
-        data = explore(X, y, estimator=quick(calibration=kind))
+    def test_what_is_shown_of_the_test_rows_is_what_python_gives(self, show, kind, level):
+        data, model, X, y = of_kind(kind)
         page = show(data, f"#level={level}")
-        model = fitted_alike(data, X, y, quick(calibration=kind))
         y_test, n = y[data.test.numbers], len(data.test)
         lower, upper = model.predict_interval(X[data.test.numbers], level).T
         hits = int(np.sum((lower <= y_test) & (y_test <= upper)))
@@ -204,9 +145,8 @@ class TestSliders:
         below = f"{np.mean(model.predict(X[data.test.numbers]) - lower):.3g} below"
         assert below in page.text("width-words")
         order = np.argsort(X[data.test.numbers, 0])  # 30 test rows: two groups of 15
-        groups = page.ask(
-            f"groupsAt({DATA}, {DATA}.paths[0].steps[{data.paths[0].chosen}], 0, {DATA}.levels.indexOf({level}))"
-        )
+        step = f"pathAt({DATA}, {IN_USE}).steps[{data.paths[0].chosen}]"
+        groups = page.ask(f"groupsAt({DATA}, {step}, 0, {DATA}.levels.indexOf({level}))")
         assert page.ask("document.querySelectorAll('#local .mark').length") == 4
         for rows, group in zip((order[:15], order[15:]), groups, strict=True):
             assert group["x"] == pytest.approx(X[data.test.numbers[rows], 0].mean(), abs=1e-4)
@@ -225,12 +165,9 @@ class TestSliders:
         assert page.text("coverage-value") == "100.0\u00a0%"
         assert page.text("width-value") == "\u221e"
 
-    def test_asymmetric_calibration(self, show, line):
-        _, X, y = line
-        estimator = quick(calibration="asymmetric")
-        data = explore(X, y, estimator=estimator)
+    def test_asymmetric_calibration(self, show):
+        data, model, _, _ = of_kind("asymmetric")
         page = show(data, "#level=0.8")
-        model = fitted_alike(data, X, y, estimator)
         (ends,) = model.predict_interval(data.axes[0].grid[120:121, None], 0.8)
         assert middle_ends(page) == pytest.approx(ends, abs=6e-4)
         lower, upper = model.quantile(0.8)
@@ -260,7 +197,7 @@ class TestSliders:
         page = show(line[0], "#penalty=inf&level=0.75")
         assert (page.text("penalty-value"), page.text("level-value")) == ("\u221e", "75\u00a0%")
         page.press("penalty", "ArrowLeft")
-        assert page.ask("location.hash") == "#penalty=1000&level=0.75"
+        assert page.ask("location.hash") == "#penalty=1000&level=0.75&coverage=1&score=added"
         page.ask("location.hash = 'penalty=7&level=nonsense'")
         page.until("document.getElementById('penalty-value').textContent === '5'")
 
@@ -472,7 +409,11 @@ def test_everything_fits(show, request, name):
     for width, height in ((1280, 900), (820, 1100), (390, 844), (320, 640)):
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         page.until(f"window.innerWidth === {width}")
-        for address in ("axis=0&penalty=20&level=0.9", "axis=3&penalty=0&level=0.5", "penalty=inf&level=0.99"):
+        for address in (
+            "axis=0&penalty=20&level=0.9",
+            "axis=3&penalty=0&level=0.5",
+            "penalty=inf&level=0.99&coverage=0.5&score=scaled",
+        ):
             page.ask(f"location.hash = {address!r}")
             assert page.ask(SETTLED)
             assert page.ask("document.documentElement.scrollWidth") <= width

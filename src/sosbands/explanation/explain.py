@@ -11,6 +11,7 @@ from sosbands._types import Array, IntArray
 from sosbands.bands import SoSFunction
 from sosbands.bands.sos import evaluate_pair
 from sosbands.conformal import Score, interval
+from sosbands.exceptions import NoTypicalWidthError
 from sosbands.explanation.parts import feature_parts, landmark_parts
 from sosbands.explanation.result import Explanation
 from sosbands.explanation.typical import TypicalRows
@@ -71,7 +72,7 @@ def explain_width(
     """
     typical_width = float(np.median(bands.widths(typical.lower, typical.upper, typical.unit)))
     if not 0 < typical_width < np.inf:
-        raise ValueError(
+        raise NoTypicalWidthError(
             f"the typical interval at confidence_level={confidence_level:g} has the width {typical_width:g}, which "
             "nothing can be compared with: expected a finite width above 0"
         )

@@ -9,9 +9,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands.conformal import Calibration, conformal_rank, interval, points_needed, side_levels
+from sosbands.conformal import Band, Calibration, conformal_rank, interval, points_needed, side_levels
 from sosbands.conformal.arguments import read_kind
-from sosbands.metrics import mean_width
 from sosbands.metrics.sampling import coverage_range
 from sosbands.report.data import Exploration, Step
 
@@ -57,6 +56,8 @@ class Calibrated:
         Intervals that are a single point.
     inside_from : ndarray of int of shape (n_test,)
         From which level on each row is inside, L if at none. Intervals that are not empty are nested in the level.
+    lower_from, upper_from : ndarray of int of shape (n_test,)
+        The same for rows above their lower end, and below their upper one.
     groups : tuple of ndarray of int of shape (n_groups, 2, L)
         For each axis and group of rows: those above their lower end, and those below their upper one.
     """
@@ -71,6 +72,8 @@ class Calibrated:
     above: Array
     empty: IntArray
     inside_from: IntArray
+    lower_from: IntArray
+    upper_from: IntArray
     groups: tuple[IntArray, ...]
 
 
@@ -94,20 +97,21 @@ def calibrated(step: Step, data: Exploration, levels: Sequence[float], groups: l
     q = np.concatenate([calibration.quantiles(level, kind) for level in levels])
     y, center = data.test.y, data.test.prediction
     band = step.score.band(center, *step.test, unit=data.test_unit)
-    ends = np.stack([interval(band, *each)[0] for each in q])
-    lower, upper = ends[:, :, 0], ends[:, :, 1]
+    lower, upper = _at_each(band, q)
     over, under = lower <= y, y <= upper
     return Calibrated(
         quantiles=q,
         both=(over & under).sum(axis=1),
         lower=over.sum(axis=1),
         upper=under.sum(axis=1),
-        width=np.array([mean_width(*each.T) for each in ends]),
-        error=np.array([_error_of_mean(each) for each in upper - lower]),
+        width=(upper - lower).mean(axis=1),
+        error=_errors_of_means(upper - lower),
         below=(center - lower).mean(axis=1),
         above=(upper - center).mean(axis=1),
         empty=(lower == upper).sum(axis=1),
         inside_from=_first_of_run(over & under),
+        lower_from=_first_of_run(over),
+        upper_from=_first_of_run(under),
         groups=tuple(_counts(over, under, rows) for rows in groups),
     )
 
@@ -122,11 +126,25 @@ def groups_along(x: Array) -> list[IntArray]:
     return [group for group in np.split(order, edges) if len(group)]
 
 
-def _error_of_mean(values: Array) -> float:
-    """Half width of the 95 % interval of the mean; 0 if that is infinite."""
-    if len(values) < 2 or not np.isfinite(values).all():
-        return 0.0
-    return NORMAL * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
+def _at_each(band: Band, quantiles: Array) -> tuple[Array, Array]:
+    """Lower and upper ends of each row for each pair of quantiles, both of shape (L, n), in one go."""
+    many, n = len(quantiles), len(band)
+    lower_unit, upper_unit = (np.tile(unit, many) if unit.ndim else unit for unit in band.units)
+    tiled = Band(
+        np.tile(band.lower, many), np.tile(band.upper, many), lower_unit, upper_unit, least_score=band.least_score
+    )
+    ends, _ = interval(tiled, *np.repeat(quantiles, n, axis=0).T)
+    return ends[:, 0].reshape(many, n), ends[:, 1].reshape(many, n)
+
+
+def _errors_of_means(values: Array) -> Array:
+    """Half widths of the 95 % intervals of the means of rows; 0 if that is infinite."""
+    n = values.shape[1]
+    if n < 2:
+        return np.zeros(len(values))
+    finite = np.isfinite(values).all(axis=1, keepdims=True)
+    spread: Array = np.where(finite, values, 0.0).std(axis=1, ddof=1)
+    return NORMAL * spread / float(np.sqrt(n))
 
 
 def _first_of_run(flags: BoolArray) -> IntArray:

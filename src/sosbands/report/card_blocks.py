@@ -81,10 +81,7 @@ def _table(table: Table) -> str:
     head = "".join(f'<th scope="col">{text_html(name)}</th>' for name in table.header)
     rows = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in table.rows)
     caption = f"<caption>{text_html(table.caption)}</caption>" if table.caption else ""
-    kind = ' class="wide"' if len(table.header) > 2 else ""
-    return (
-        f'<div class="scroll"><table{kind}>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-    )
+    return f'<div class="scroll"><table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
 def _cell(cell: str | Bar) -> str:
@@ -99,7 +96,8 @@ def _bar(bar: Bar) -> str:
     kind = "apart" if high < bar.level or low > bar.level else "near"
     words = escape(f"{percent(bar.share)}, 95 % of {percent(low)} to {percent(high)}", quote=True)
     return (
-        f'<svg class="bar" width="{BAR:g}" height="16" viewBox="0 0 {BAR:g} 16" role="img" aria-label="{words}">'
+        f'<svg class="bar" width="{BAR:g}" height="16" viewBox="0 0 {BAR:g} 16" '
+        f'preserveAspectRatio="none" role="img" aria-label="{words}">'
         f'<line class="axis" x1="{at(bar.start)}" x2="{at(1.0)}" y1="8" y2="8"/>'
         f'<line class="level" x1="{at(bar.level)}" x2="{at(bar.level)}" y1="1" y2="15"/>'
         f'<line class="{kind}" x1="{at(low)}" x2="{at(high)}" y1="8" y2="8"/>'

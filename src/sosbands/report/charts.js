@@ -52,6 +52,7 @@ function drawBands(v, ends) {
   drawRows(p, v);
   p.layer = null;
   drawCursor(p, v, ends);
+  drawPicked(p, v);
   // the slider below runs along the axis
   at("inspect-label").style.width = `${p.left - THUMB / 2}px`;
   at("inspect").style.width = `${p.right - p.left + THUMB}px`;
@@ -119,6 +120,13 @@ function drawCursor(p, v, ends) {
   }
 }
 
+// The test row whose width is explained.
+function drawPicked(p, v) {
+  if (v.row === null) return;
+  const cx = p.sx(v.data.test.x[v.axisNumber][v.row]), cy = p.sy(v.data.test.y[v.row]);
+  p.add("circle", { class: "picked", cx, cy, r: 8 });
+}
+
 function drawReach(v) {
   const { left, reach } = margins(v);
   const margin = { left, right: 10, top: 8, bottom: 22 };
@@ -181,11 +189,15 @@ function drawTrend(id, values, v, top) {
 
 function drawCriterion(v) {
   const values = v.path.steps.map((step) => step.criterion), chosen = v.path.chosen;
+  if (v.step.criterion === null) {
+    const p = new Picture(at("criterion"), { x: [0, 1], y: [0, 1], margin: { left: 0, right: 0, top: 0, bottom: 0 } });
+    p.text("criterion not evaluated for these settings", p.width / 2, p.height / 2, "middle");
+    return;
+  }
   const p = drawTrend("criterion", values, v, 26);
   if (chosen === null) return;
   const late = chosen > (values.length - 1) / 2, x = p.sx(chosen) + (late ? 11 : -11);
-  const words = v.data.tuned ? "the data\u2019s choice" : "as given";
-  p.text(words, x, p.sy(values[chosen]) - 13, late ? "end" : "start", "chosen-word");
+  p.text(choiceWords(v.data), x, p.sy(values[chosen]) - 13, late ? "end" : "start", "chosen-word");
 }
 
 function drawWidth(v) {
@@ -230,7 +242,7 @@ function legendItems(data) {
   };
   const [, learning, calibration, test] = data.counts;
   const isFar = (s) => s < data.little_support;
-  const far = data.paths.some((path) => path.curve_support.some((support) => support.some(isFar)));
+  const far = data.paths.some(([path]) => path.curve_support.some((support) => support.some(isFar)));
   return [
     [null, "prediction", icon(["prediction", "M1 8H21"])],
     [null, "interval below it", icon(["fill-lower", "M1 3H21V13H1Z"], ["end-lower", "M1 13H21"])],

@@ -7,6 +7,7 @@ from typing import Any
 
 from sosbands._types import Array, IntArray
 from sosbands.conformal import Score
+from sosbands.explanation import Explanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,8 @@ class Step:
         Band functions below and above at the test rows, in units of the base scale there.
     curves : tuple of pairs of ndarray
         The same along each axis; empty arrays for the prediction.
+    others : tuple of Step
+        The same bands with each other score, in the order of `SCORES`; without a criterion.
     """
 
     symmetry_penalty: float
@@ -91,16 +94,18 @@ class Step:
     upper_scores: Array
     test: tuple[Array, Array]
     curves: tuple[tuple[Array, Array], ...]
+    others: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class BandPath:
-    """The bands of one lengthscale for growing symmetry penalties.
+    """The bands of one lengthscale and one learning coverage for growing symmetry penalties.
 
     Attributes
     ----------
     name : str
         The lengthscale in words.
+    learning_coverage : float
     chosen : int or None
         The step that `SoSBandRegressor` takes; None on a path that is shown for comparison only.
     steps : tuple of Step
@@ -111,6 +116,7 @@ class BandPath:
     """
 
     name: str
+    learning_coverage: float
     chosen: int | None
     steps: tuple[Step, ...]
     test_support: Array
@@ -155,7 +161,12 @@ class Exploration:
     curve_units : tuple of ndarray
         The same along each axis; empty for the prediction.
     paths : tuple of BandPath
-        That of the lengthscale in use first.
+        That of the lengthscale in use first, all at the learning coverage in use.
+    coverages : tuple of BandPath
+        The lengthscale in use with growing learning coverages; the first of `paths` is among them.
+    why : Explanation or None
+        Of the widths of the first test rows, at `confidence_level`, with rows numbered as in X; None if there is no
+        typical width to compare them with.
     notes : tuple of str
         What was left out, in words.
     support_limit : float
@@ -185,5 +196,7 @@ class Exploration:
     test_unit: Array
     curve_units: tuple[Array, ...]
     paths: tuple[BandPath, ...]
+    coverages: tuple[BandPath, ...]
+    why: Explanation | None
     notes: tuple[str, ...]
     support_limit: float

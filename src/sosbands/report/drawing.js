@@ -31,6 +31,19 @@ function node(tag, attributes = {}, text = null) {
   return made;
 }
 
+// What is in use stands before the colon.
+function reasonItem(reason) {
+  const [value, ...rest] = reason.split(": "), item = document.createElement("li");
+  item.append(element("b", value), ["", ...rest].join(": "));
+  return item;
+}
+
+function element(tag, text) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  return made;
+}
+
 // Round numbers in [low, high], about `count` of them.
 function ticks(low, high, count) {
   const raw = (high - low) / count, unit = 10 ** Math.floor(Math.log10(raw));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from sosbands.report.criterion import criterion_of_steps
 from sosbands.report.data import BandPath, Exploration
 from sosbands.report.places import Line, Places, make_lines, rows_on
 from sosbands.report.recorded import RecordedBands, recorded
-from sosbands.report.steps import penalties_shown, solve_steps, with_model
+from sosbands.report.steps import coverages_shown, few_of, penalties_shown, solve_coverages, solve_steps, with_model
 from sosbands.report.table import Table, drawn_count, drawn_rows, read_table, split_test
+from sosbands.report.why import explained
 from sosbands.tuning.automatic import START_FACTOR
 from sosbands.tuning.views import NO_SCALE
 
@@ -77,9 +79,14 @@ def explore(
     lines = make_lines(table, model, fit_rows)
     places = Places(table, model, fit_rows, test_rows, lines)
     paths = _paths(model, places)
+    coverages = _coverages(model, places, paths[0])
     learning, calibration = fit_rows[model.learning_rows_], fit_rows[model.calibration_rows_]
     rng = check_random_state(0)
-    shown = (drawn_rows(learning, _shaping(paths), rng), drawn_rows(calibration, calibration[:0], rng), test_rows)
+    shown = (
+        drawn_rows(learning, _shaping((*paths, *coverages)), rng),
+        drawn_rows(calibration, calibration[:0], rng),
+        test_rows,
+    )
     rows = [rows_on(lines, table, model, numbers) for numbers in shown]
     target = name_of(y) if target_name is None else str(target_name)
     return Exploration(
@@ -106,6 +113,8 @@ def explore(
         test_unit=places.test_unit,
         curve_units=places.curve_units,
         paths=paths,
+        coverages=coverages,
+        why=explained(model, table, fit_rows, test_rows),
         notes=_notes(table, lines, (learning, calibration, test_rows), shown),
         support_limit=model.support_limit,
     )
@@ -118,14 +127,31 @@ def _paths(model: RecordedBands, places: Places) -> tuple[BandPath, ...]:
     solved, chosen = with_model(model, solve_steps(model, asked, penalties))
     criteria = criterion_of_steps(model, asked, penalties)
     _say(model, f"{len(penalties)} symmetry penalties solved, criterion evaluated")
-    paths = [places.path(_words(model), chosen, solved, criteria)]
+    paths = [places.path(_words(model), _coverage(model), chosen, solved, criteria)]
     other = _other_lengthscale(model)
     if other is not None:
         solved, criteria = solve_steps(model, other, penalties), criterion_of_steps(model, other, penalties)
         _say(model, f"the same with the lengthscale {other:.3g}, for comparison")
         varies = "varying width" if model.view_.base_scale == NO_SCALE else "a varying multiple"
-        paths.append(places.path(f"{varies}, lengthscale {other:.3g}", None, solved, criteria))
+        name = f"{varies}, lengthscale {other:.3g}"
+        paths.append(places.path(name, _coverage(model), None, solved, criteria))
     return tuple(paths)
+
+
+def _coverages(model: RecordedBands, places: Places, own: BandPath) -> tuple[BandPath, ...]:
+    """The path in use among those of other learning coverages, which have few steps and no criterion."""
+    shown = coverages_shown(model)
+    others = [coverage for coverage in shown if coverage != own.learning_coverage]
+    penalties = few_of([step.symmetry_penalty for step in own.steps], own.chosen or 0)
+    solved = solve_coverages(model, model.problem_.wanted["lengthscale"], others, penalties)
+    paths = [places.path(own.name, *each) for each in zip(others, repeat(None), solved)]
+    if others:
+        _say(model, f"{len(others)} other learning coverages at {len(penalties)} symmetry penalties solved")
+    return tuple(sorted([*paths, own], key=lambda path: path.learning_coverage))
+
+
+def _coverage(model: RecordedBands) -> float:
+    return float(model.problem_.wanted["learning_coverage"])
 
 
 def _other_lengthscale(model: RecordedBands) -> float | None:

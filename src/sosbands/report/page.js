@@ -1,14 +1,16 @@
 // From sliders to numbers, words and pictures.
 
 (function run() {
-  const data = JSON.parse(at("data").textContent);
+  const data = opened(JSON.parse(at("data").textContent));
   const reduced = window.matchMedia("(prefers-reduced-motion: reduce)");
-  const start = data.paths[0].chosen;
+  const choice = { path: 0, coverage: data.coverage, score: data.score };
+  const start = pathAt(data, choice).chosen, own = pathAt(data, choice).steps[start];
+  const most = data.why ? largestFactor(data) : 1;
   const state = {
-    path: 0, step: start, level: data.level, axis: 0, at: 0,
+    ...choice, step: start, penalty: own.penalty, level: data.level, axis: 0, at: 0, row: null, isPicked: false,
     show: { learning: true, calibration: true, test: true, shaping: true },
   };
-  const cache = {};  // of the ranges, by path, axis and level
+  const cache = {};  // of the ranges, by path, coverage, score, axis and level
   let drawn = null, frame = 0, player = 0, speaking = 0, picture = null;
 
   window.addEventListener("error", (event) => {
@@ -18,20 +20,36 @@
 
   // Everything that pictures and words show, from the state.
   function view() {
-    const path = data.paths[state.path], step = path.steps[state.step], level = data.levels[state.level];
+    const path = pathAt(data, state), step = path.steps[state.step], level = data.levels[state.level];
     const place = placeOf(data, path, state.axis), q = quantilesAt(step, state.level);
-    const key = [state.path, state.axis, state.level].join();
+    const key = [state.path, state.coverage, state.score, state.axis, state.level].join();
+    const ends = endsOf(place.center, place.bands(step), q);
     cache[key] = cache[key] || rangesOf(data, path, place, state.axis, state.level);
     return {
       data, path, step, level, place, q, axisNumber: state.axis, stepNumber: state.step, levelNumber: state.level,
-      at: state.at, show: state.show, ranges: cache[key],
-      ends: endsOf(place.center, place.bands(step), q),
+      scoreNumber: state.score, at: state.at, row: state.row, show: state.show, ranges: cache[key], ends,
+      isOther: state.path > 0, isOwnCoverage: state.coverage === data.coverage, isChoice: isChoice(),
+      likeOwn: isLike(ends, { coverage: data.coverage }),
+      likeScore: data.scores.every((_, score) => isLike(ends, { score })),
       promise: data.promises[state.level],
       found: coverageAt(data, step, state.level),
       chance: chanceAt(data, state.level),
-      widths: path.steps.map((each) => widthAt(each, state.level)),
+      widths: path.steps.map((each) => widthAt(data, each, state.level)),
       groups: groupsAt(data, step, state.axis, state.level),
     };
+  }
+
+  function isChoice() {
+    return state.step === start && Object.entries(choice).every(([name, value]) => state[name] === value);
+  }
+
+  // Whether these ends are those of other settings, up to rounding; at the nearest penalty that is solved there.
+  function isLike(ends, changes) {
+    const path = pathAt(data, { ...state, ...changes }), place = placeOf(data, path, state.axis);
+    const step = path.steps[nearestPenalty(path, pathAt(data, state).steps[state.step].penalty)];
+    const others = endsOf(place.center, place.bands(step), quantilesAt(step, state.level));
+    return ends.every(([a, b], i) => [a - others[i][0], b - others[i][1]].every(
+      (difference) => isNaN(difference) || Math.abs(difference) <= 1e-3 * (b - a)));
   }
 
   function update() {
@@ -42,8 +60,8 @@
     drawReach(v);
     drawLocal(v);
     drawCoverage(v);
-    at("criterion").toggleAttribute("hidden", v.step.criterion === null);  // SVG has no property for it
-    if (v.step.criterion !== null) drawCriterion(v);
+    if (own.criterion !== null) drawCriterion(v);
+    if (v.row !== null) showExplanation(v);
     drawWidth(v);
     moveBands(v);
     clearTimeout(speaking);
@@ -90,11 +108,16 @@
     at("penalty").value = state.step;
     at("penalty").setAttribute("aria-valuetext", `${penaltyWords(v.step)}: ${sidesWords(v)}`);
     say("penalty-value", penaltyWords(v.step));
+    at("learning").value = state.coverage;
+    at("learning").disabled = v.isOther;
+    at("learning").setAttribute("aria-valuetext", levelWords(v.path.coverage));
+    say("learning-value", levelWords(v.path.coverage));
+    data.scores.forEach((name, i) => { at(`score-${name}`).checked = i === state.score; });
     at("level").value = state.level;
     at("level").setAttribute("aria-valuetext", levelWords(v.level));
     say("level-value", levelWords(v.level));
     at("inspect").value = spotOf(v, state.at);
-    at("choice").disabled = state.path === 0 && state.step === start;
+    at("choice").disabled = v.isChoice;
   }
 
   function showReadout(v) {
@@ -114,6 +137,8 @@
 
   function showWords(v) {
     say("criterion-words", criterionWords(v));
+    say("learning-words", learningWords(v));
+    say("score-words", scoreWords(v));
     say("level-words", quantileWords(v));
     say("coverage-value", percent(v.found.both.value, 1));
     say("coverage-words", coverageWords(v));
@@ -127,31 +152,32 @@
     at("facts").replaceChildren(...facts);
   }
 
+  function showExplanation(v) {
+    const question = `Why is the interval of row ${data.test.number[v.row]} this wide?`;
+    say("explain-title", question);
+    say("jump", question);
+    say("explain-where", explainWhere(v));
+    say("explain-head", explainHead(v));
+    say("explain-words", data.why.rows[v.row].words);
+    say("explain-note", explainNote(v));
+    at("factors").replaceChildren(...factorRows(v, most));
+  }
+
   function showConstants() {
     say("decision", data.sentence);
     at("reasons").replaceChildren(...data.reasons.map(reasonItem));
     say("why-words", reasonWords(data));
     at("why").hidden = !data.reasons.length;
-    say("decision-numbers", settingWords(data, data.paths[0].steps[start]));
+    say("decision-numbers", settingWords(data, own));
+    at("criterion").toggleAttribute("hidden", own.criterion === null);  // SVG has no property for it
+    at("explain").hidden = data.why === null;
+    at("jump").hidden = data.why === null;
     say("promise", promiseWords(data));
     at("footer").replaceChildren(...footerWords(data).map((note) => element("p", note)));
-    const last = data.paths[0].steps[data.paths[0].steps.length - 1];
+    const last = data.paths[0][0].steps[data.paths[0][0].steps.length - 1];
     if (last.penalty !== null) say("most", penaltyWords(last));
     if (!data.tuned) say("choice", "As given");
     if (!data.tuned && !data.reasons.length) say("decision-title", "What was given");
-  }
-
-  // What is in use stands before the colon.
-  function reasonItem(reason) {
-    const [value, ...rest] = reason.split(": "), item = document.createElement("li");
-    item.append(element("b", value), ["", ...rest].join(": "));
-    return item;
-  }
-
-  function element(tag, text) {
-    const made = document.createElement(tag);
-    made.textContent = text;
-    return made;
   }
 
   function fillChoices() {
@@ -160,8 +186,16 @@
       at(`${id}-label`).hidden = names.length < 2;
     };
     fill("axis", data.axes.map((axis) => (axis.prediction ? "prediction (test rows in order)" : axis.name)));
-    fill("path", data.paths.map((path) => path.name + (path.chosen === null ? " (for comparison)" : "")));
+    fill("path", data.paths.map(([path]) => path.name + (path === data.paths[0][0] ? "" : " (for comparison)")));
     at("level").max = data.levels.length - 1;
+    at("learning").max = data.coverages.length - 1;
+    at("scores").replaceChildren(...data.scores.map((name, i) => {
+      const box = Object.assign(document.createElement("input"), { type: "radio", name: "score", id: `score-${name}` });
+      box.addEventListener("change", () => change({ score: i }));
+      const label = element("label", name);
+      label.prepend(box);
+      return label;
+    }));
   }
 
   function fillLegend() {
@@ -181,19 +215,26 @@
 
   function change(changes, remember = true) {
     Object.assign(state, changes);
-    const path = data.paths[state.path], size = placeOf(data, path, state.axis).x.length;
+    if ("path" in changes) state.coverage = state.path ? data.coverage : changes.coverage ?? state.coverage;
+    const path = pathAt(data, state), size = placeOf(data, path, state.axis).x.length;
     if ("axis" in changes) state.at = Math.floor((size - 1) / 2);
-    state.step = Math.max(0, Math.min(path.steps.length - 1, state.step));
+    if ("step" in changes) state.penalty = path.steps[state.step].penalty;
+    else state.step = nearestPenalty(path, state.penalty);
     state.at = Math.max(0, Math.min(size - 1, state.at));
+    if (changes.isAtRow) state.at = nearestTo(placeOf(data, path, state.axis).x, data.test.x[state.axis][state.row]);
+    if (data.why && state.row === null) state.row = rowRead();
     update();
     if (remember) history.replaceState(null, "", "#" + address());
   }
 
   function address() {
-    const { penalty } = data.paths[state.path].steps[state.step];
+    const path = pathAt(data, state), { penalty } = path.steps[state.step];
     const parts = [`penalty=${penalty === null ? "inf" : penalty}`, `level=${data.levels[state.level]}`];
+    if (data.coverages.length > 1) parts.push(`coverage=${path.coverage}`);
+    parts.push(`score=${data.scores[state.score]}`);
     if (data.axes.length > 1) parts.push(`axis=${state.axis}`);
     if (data.paths.length > 1) parts.push(`path=${state.path}`);
+    if (state.isPicked) parts.push(`row=${data.test.number[state.row]}`);
     return parts.join("&");
   }
 
@@ -203,15 +244,18 @@
     for (const [name, list] of [["axis", data.axes], ["path", data.paths]]) {
       if (words.has(name) && list[words.get(name)]) changes[name] = Number(words.get(name));
     }
-    const penalties = data.paths[changes.path || 0].steps.map((step) => step.penalty ?? Number.MAX_VALUE);
-    const wanted = words.get("penalty") === "inf" ? Number.MAX_VALUE : Number(words.get("penalty"));
-    if (words.has("penalty") && wanted >= 0) changes.step = nearestTo(penalties, wanted);
+    const coverages = data.coverages.map(([path]) => path.coverage), wanted = words.get("penalty");
+    if (data.scores.includes(words.get("score"))) changes.score = data.scores.indexOf(words.get("score"));
+    if (Number(words.get("coverage")) > 0) changes.coverage = nearestTo(coverages, Number(words.get("coverage")));
+    if (changes.path) delete changes.coverage;  // bands for comparison have one only
+    const path = pathAt(data, { ...state, ...(changes.path ? choice : {}), ...changes });
+    if (wanted !== null && (wanted === "inf" || Number(wanted) >= 0)) {
+      changes.step = nearestPenalty(path, wanted === "inf" ? null : Number(wanted));
+    }
     if (Number(words.get("level")) > 0) changes.level = nearestTo(data.levels, Number(words.get("level")));
+    const row = words.has("row") ? data.test.number.indexOf(Number(words.get("row"))) : -1;
+    if (data.why && data.why.rows[row]) Object.assign(changes, { row, isPicked: true, isAtRow: true });
     return changes;
-  }
-
-  function nearestTo(values, value) {
-    return values.reduce((best, each, i) => (Math.abs(each - value) < Math.abs(values[best] - value) ? i : best), 0);
   }
 
   // Where a place lies along the axis, in thousandths.
@@ -224,6 +268,22 @@
     const v = view(), spot = Number(at("inspect").value), moved = spot - spotOf(v, state.at);
     const x = v.ranges.x[0] + spot / 1000 * (v.ranges.x[1] - v.ranges.x[0]);
     change({ at: Math.abs(moved) === 1 ? state.at + moved : nearestTo(v.place.x, x) }, false);
+    if (data.why) change({ row: rowRead(), isPicked: true }, false);
+  }
+
+  // The explained test row at the place that is read, or the nearest one along the axis.
+  function rowRead() {
+    const place = placeOf(data, pathAt(data, state), state.axis), row = place.order ? place.order[state.at] : -1;
+    if (data.why.rows[row]) return row;
+    return nearestTo(data.test.x[state.axis].slice(0, data.why.rows.length), place.x[state.at]);
+  }
+
+  // The explained test row nearest to the pointer.
+  function pick(event) {
+    point(event);
+    if (!picture || !data.why) return;
+    const box = at("bands").getBoundingClientRect();
+    change({ row: explainedNear(view(), picture, event.clientX - box.left, event.clientY - box.top), isPicked: true });
   }
 
   function point(event) {
@@ -241,7 +301,7 @@
     say("play", "Stop");
     change({ step: 0 });
     player = setInterval(() => {
-      if (state.step + 1 < data.paths[state.path].steps.length) change({ step: state.step + 1 });
+      if (state.step + 1 < pathAt(data, state).steps.length) change({ step: state.step + 1 });
       else stop();
     }, 800);
   }
@@ -259,14 +319,16 @@
 
   function listen() {
     at("penalty").addEventListener("input", () => { stop(); change({ step: Number(at("penalty").value) }); });
+    at("learning").addEventListener("input", () => { stop(); change({ coverage: Number(at("learning").value) }); });
     at("level").addEventListener("input", () => change({ level: Number(at("level").value) }));
     at("axis").addEventListener("change", () => change({ axis: Number(at("axis").value) }));
-    at("path").addEventListener("change", () => change({ path: Number(at("path").value) }));
+    at("path").addEventListener("change", () => { stop(); change({ path: Number(at("path").value) }); });
     at("inspect").addEventListener("input", inspect);
+    at("jump").addEventListener("click", () => at("explain").focus());  // which scrolls there
     at("play").addEventListener("click", play);
-    at("choice").addEventListener("click", () => { stop(); change({ path: 0, step: start }); });
+    at("choice").addEventListener("click", () => { stop(); change({ ...choice, step: start }); });
     at("bands").addEventListener("pointermove", point);
-    at("bands").addEventListener("pointerdown", point);
+    at("bands").addEventListener("pointerdown", pick);  // a click gets lost where the pointer moves and redraws
     window.addEventListener("hashchange", () => change(readAddress(), false));
     window.matchMedia("print").addEventListener("change", redraw);
     new ResizeObserver(redraw).observe(document.querySelector("main"));

@@ -17,7 +17,7 @@ from sosbands.report.data import Exploration
 from sosbands.report.exploration import explore
 from sosbands.report.payload import payload
 
-SCRIPTS = ("lookup.js", "drawing.js", "charts.js", "words.js", "page.js")  # one script, in this order
+SCRIPTS = ("lookup.js", "drawing.js", "charts.js", "words.js", "explain.js", "page.js")  # one script, in this order
 
 
 def write_page(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import string
 from typing import Any
 
 import numpy as np
@@ -11,15 +9,15 @@ import numpy as np
 from sosbands._types import Array, IntArray
 from sosbands.conformal import SCORES, Score
 from sosbands.metrics.sampling import share_range
-from sosbands.report.calibrated import Promise, calibrated, groups_along, levels_offered, promise
+from sosbands.report.calibrated import Promise, groups_along, levels_offered, promise
 from sosbands.report.data import BandPath, Exploration, Rows, Step
+from sosbands.report.packing import CODE, DIGITS, Pool, coded, rounded, significant
+from sosbands.report.payload_results import results_of
+from sosbands.report.payload_why import why
 from sosbands.tuning.views import NO_SCALE
 
-DIGITS = 5  # significant ones; of targets and bands in units of the size of the residuals
-MEAN_DIGITS = 7  # of quantiles, which are added to bands, and of widths, which are rounded once more to be shown
 SHARE_DIGITS = 5
 PENALTY_DIGITS = 9
-CODE = string.digits + string.ascii_letters + "-_"  # digits of whole numbers in base 64
 
 
 def payload(data: Exploration) -> dict[str, Any]:
@@ -27,6 +25,7 @@ def payload(data: Exploration) -> dict[str, Any]:
     levels = levels_offered(data)
     groups = [groups_along(x) for x in data.test.positions]
     unit = _unit(data)
+    pool = Pool(unit)
     steps = [_resolution(*(rows.positions[k] for rows in _kinds(data))) for k in range(len(data.axes))]
     return {
         "target": data.target_name,
@@ -34,7 +33,9 @@ def payload(data: Exploration) -> dict[str, Any]:
         "level": levels.index(data.confidence_level),
         "promises": [_promise(promise(level, data)) for level in levels],
         "calibration": data.calibration,
-        "moves": _moves(data),
+        "scores": list(SCORES),
+        "score": list(SCORES).index(data.score.name),
+        "moves": [_moves(score, data) for score in _scores(data)],
         "little_support": data.support_limit,
         "code": CODE,
         "sentence": data.sentence,
@@ -50,8 +51,8 @@ def payload(data: Exploration) -> dict[str, Any]:
             {
                 "name": axis.name,
                 "prediction": axis.is_prediction,
-                "x": _rounded(axis.grid, step),
-                "center": _rounded(axis.prediction, unit),
+                "x": rounded(axis.grid, step),
+                "center": rounded(axis.prediction, unit),
             }
             for axis, step in zip(data.axes, steps, strict=True)
         ],
@@ -60,15 +61,37 @@ def payload(data: Exploration) -> dict[str, Any]:
         "test": _rows(data.test, unit, steps),
         "groups": [_groups(*each) for each in zip(groups, data.test.positions, steps, strict=True)],
         "share_ranges": {n: _share_ranges(n) for n in _sizes(data, groups)},
-        "paths": [_path(path, data, unit, groups) for path in data.paths],
+        "paths": [_path(path, data, pool, groups) for path in data.paths],
+        "coverages": [_path(path, data, pool, groups) for path in _others(data)],
+        "why": None if data.why is None else why(data.why, levels),
+        "decimals": pool.decimals,
+        "pool": pool.entries,  # last: what stands above fills it
     }
 
 
-def _moves(data: Exploration) -> list[str]:
+def _others(data: Exploration) -> list[BandPath]:
+    """The learning coverages that are not in use."""
+    return [path for path in data.coverages if path.learning_coverage != data.paths[0].learning_coverage]
+
+
+def _in_order(step: Step) -> list[Step]:
+    """The step with each score, in the order of `SCORES`."""
+    names = list(SCORES)
+    return sorted((step, *step.others), key=lambda each: names.index(each.score.name))
+
+
+def _scores(data: Exploration) -> list[Score]:
+    """Each score of the step in use, with its words."""
+    path = data.paths[0]
+    scores = {each.score.name: each.score for each in _in_order(path.steps[path.chosen or 0])}
+    return [*(scores | {data.score.name: data.score}).values()]
+
+
+def _moves(score: Score, data: Exploration) -> list[str]:
     """What a quantile does outwards and inwards; one that is added is told in units of the base scale."""
     added = SCORES["added"]
-    if data.base_scale == NO_SCALE or data.score.outwards != added.outwards:
-        return [data.score.outwards, data.score.inwards]
+    if data.base_scale == NO_SCALE or score.outwards != added.outwards:
+        return [score.outwards, score.inwards]
     return [words.replace("{q}", "{q} times the base scale") for words in (added.outwards, added.inwards)]
 
 
@@ -91,9 +114,9 @@ def _resolution(*values: Array) -> float:
 def _rows(rows: Rows, unit: float, steps: list[float]) -> dict[str, Any]:
     return {
         "number": rows.numbers.tolist(),
-        "y": _rounded(rows.y, unit),
-        "center": _rounded(rows.prediction, unit),
-        "x": [_rounded(x, step) for x, step in zip(rows.positions, steps, strict=True)],
+        "y": rounded(rows.y, unit),
+        "center": rounded(rows.prediction, unit),
+        "x": [rounded(x, step) for x, step in zip(rows.positions, steps, strict=True)],
     }
 
 
@@ -103,8 +126,12 @@ def _promise(found: Promise) -> dict[str, Any]:
 
 
 def _groups(groups: list[IntArray], x: Array, step: float) -> dict[str, Any]:
-    """Where the groups of test rows lie along an axis, and how many rows they have."""
-    return {"x": _rounded(np.array([x[rows].mean() for rows in groups]), step), "n": [len(rows) for rows in groups]}
+    """Where the groups of test rows lie along an axis, how many rows they have, and which group each row is in."""
+    member = np.zeros(len(x), dtype=np.intp)
+    for k, rows in enumerate(groups):
+        member[rows] = k
+    means = np.array([x[rows].mean() for rows in groups])
+    return {"x": rounded(means, step), "n": [len(rows) for rows in groups], "member": coded(member)}
 
 
 def _share_ranges(n: int) -> list[list[float]]:
@@ -117,78 +144,49 @@ def _sizes(data: Exploration, groups: list[list[IntArray]]) -> list[int]:
     return sorted({len(data.test), *(len(rows) for axis in groups for rows in axis)})
 
 
-def _path(path: BandPath, data: Exploration, unit: float, groups: list[list[IntArray]]) -> dict[str, Any]:
+def _path(path: BandPath, data: Exploration, pool: Pool, groups: list[list[IntArray]]) -> dict[str, Any]:
     return {
         "name": path.name,
+        "coverage": significant(path.learning_coverage, PENALTY_DIGITS),
         "chosen": path.chosen,
-        "steps": [_step(step, data, unit) | _results(step, data, groups) for step in path.steps],
-        "test_support": _rounded(path.test_support, 1e-3),
-        "curve_support": [_rounded(support, 1e-3) for support in path.curve_support],
+        "steps": [_step(step, data, pool, groups) for step in path.steps],
+        "test_support": rounded(path.test_support, 1e-3),
+        "curve_support": [rounded(support, 1e-3) for support in path.curve_support],
     }
 
 
-def _step(step: Step, data: Exploration, unit: float) -> dict[str, Any]:
+def _step(step: Step, data: Exploration, pool: Pool, groups: list[list[IntArray]]) -> dict[str, Any]:
+    """What is known of the bands, and for each score what calibration makes of them."""
     position = {number: k for k, number in enumerate(data.learning.numbers.tolist())}
     return {
-        "penalty": _significant(step.symmetry_penalty, PENALTY_DIGITS),
-        "criterion": None if step.criterion is None else _significant(step.criterion),
+        "penalty": significant(step.symmetry_penalty, PENALTY_DIGITS),
         "certificate": {
-            key: _significant(value) if isinstance(value, float) else value for key, value in step.certificate.items()
+            key: significant(value) if isinstance(value, float) else value for key, value in step.certificate.items()
         },
         "squares": step.squares,
         "active": [[position[k] for k in rows.tolist()] for rows in (step.active_lower, step.active_upper)],
-        "difference": _significant(step.difference),
-        "test": _bands(step.test, data.test_unit, step.score, unit),
-        "curves": [_bands(*each, step.score, unit) for each in zip(step.curves, data.curve_units, strict=True)],
+        "difference": significant(step.difference),
+        "scores": [_scored(each, data, pool) | results_of(each, data, pool, groups) for each in _in_order(step)],
     }
 
 
-def _bands(pair: tuple[Array, Array], scale: Array, score: Score, unit: float) -> dict[str, Any]:
-    """How far the band reaches below and above the prediction, and the units in which calibration moves its ends."""
-    band = score.band(np.zeros(len(pair[0])), *pair, unit=scale)
-    units = [float(each[0]) if each.size and (each == each[0]).all() else _rounded(each, unit) for each in band.units]
-    return {"reach": [_rounded(-band.lower, unit), _rounded(band.upper, unit)], "units": units}
-
-
-def _results(step: Step, data: Exploration, groups: list[list[IntArray]]) -> dict[str, Any]:
-    """What calibration gives at every level: a list over the levels of each number."""
-    found = calibrated(step, data, levels_offered(data), groups)
-    sides = found.quantiles.T[:1] if data.calibration == "symmetric" else found.quantiles.T
-    counts = {name: getattr(found, name).tolist() for name in ("both", "lower", "upper", "empty")}
-    means = {
-        name: [_significant(value, MEAN_DIGITS) for value in getattr(found, name).tolist()]
-        for name in ("width", "error", "below", "above")
-    }
+def _scored(step: Step, data: Exploration, pool: Pool) -> dict[str, Any]:
     return {
-        "q": [[_significant(value, MEAN_DIGITS) for value in side.tolist()] for side in sides],
-        **counts,
-        **means,
-        "inside_from": _coded(found.inside_from[: data.n_test_drawn]),
-        "groups": [
-            [[_coded(len(rows) - end) for end in counts] for counts, rows in zip(along, members, strict=True)]
-            for along, members in zip(found.groups, groups, strict=True)
-        ],
+        "criterion": None if step.criterion is None else significant(step.criterion),
+        "test": _bands(step.test, data.test_unit, step.score, pool),
+        "curves": [_bands(*each, step.score, pool) for each in zip(step.curves, data.curve_units, strict=True)],
     }
 
 
-def _coded(values: IntArray) -> str:
-    """Whole numbers >= 0 as one text, with as many characters for each as the largest needs."""
-    base, most, size = len(CODE), int(values.max(initial=0)), 1
-    while base**size <= most:
-        size += 1
-    places = base ** np.arange(size)[::-1]
-    return "".join(CODE[digit] for digit in (values[:, None] // places % base).ravel().tolist())
+def _bands(pair: tuple[Array, Array], scale: Array, score: Score, pool: Pool) -> dict[str, Any]:
+    """How far the band reaches below and above the prediction, and the units in which calibration moves its ends.
 
-
-def _rounded(values: Array, unit: float) -> list[float]:
-    """Rounded to a power of ten that is at most the unit."""
-    rounded: list[float] = np.round(values, math.ceil(-math.log10(unit))).tolist()
-    return [int(value) if value.is_integer() else value for value in rounded]  # "12", not "12.0"
-
-
-def _significant(value: float, digits: int = DIGITS) -> float | int | None:
-    """The number with a few digits; None for infinity, which JSON does not know."""
-    if not math.isfinite(value):
-        return None
-    short = float(f"{value:.{digits}g}")
-    return int(short) if short.is_integer() and abs(short) < 10**digits else short
+    Lists are numbers of entries of the pool; a unit that is the same everywhere is a list of this one number.
+    """
+    band = score.band(np.zeros(len(pair[0])), *pair, unit=scale)
+    like = [pool.add(scale * each) if len(each) else None for each in pair]  # where floors do not reach
+    units = [
+        [float(each[0])] if each.size and (each == each[0]).all() else pool.add(each, alike)
+        for each, alike in zip(band.units, like, strict=True)
+    ]
+    return {"reach": [pool.add(-band.lower), pool.add(band.upper)], "units": units}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sosbands._types import Array, IntArray
-from sosbands.conformal import SCORES, lower_scores, upper_scores
+from sosbands.conformal import SCORES, Score, lower_scores, upper_scores
 from sosbands.plotting.rows import curve_rows, find_axis, grid_over, number_column
 from sosbands.report.data import Axis, BandPath, Rows, Step
 from sosbands.report.recorded import RecordedBands
@@ -91,23 +91,31 @@ class Places:
         )
         self.curve_units = tuple(curve_units)
         self.problem, self.fit_rows = model.problem_, fit_rows
-        self.score = SCORES[model.conformal_score_]
+        self.score_in_use = model.conformal_score_
         self.held_y, self.held_center = table.y[held], facts[0].prediction
 
-    def path(self, name: str, chosen: int | None, solved: list[SolvedBands], criteria: list[float | None]) -> BandPath:
+    def path(
+        self,
+        name: str,
+        coverage: float,
+        chosen: int | None,
+        solved: list[SolvedBands],
+        criteria: list[float | None] | None = None,
+    ) -> BandPath:
         """The bands with their values at all places."""
+        criteria = [None] * len(solved) if criteria is None else criteria
         values, support = values_at(solved, self.points)
         _, test_support, *curve_support = self._parts(support)
         steps = [self._step(*each) for each in zip(solved, criteria, values, strict=True)]
-        return BandPath(name, chosen, tuple(steps), test_support, tuple(curve_support))
+        return BandPath(name, coverage, chosen, tuple(steps), test_support, tuple(curve_support))
 
     def _step(self, bands: SolvedBands, criterion: float | None, values: tuple[Array, Array]) -> Step:
         low_held, low_test, *low_curves = self._parts(values[0])
         up_held, up_test, *up_curves = self._parts(values[1])
         apart = bands.upper(self.problem.points) - bands.lower(self.problem.points)
-        score = self.score.fitted(*bands.means)
-        held = score.band(self.held_center, low_held, up_held, unit=self.held_unit)
-        return Step(
+        scored = {name: self._scored(score.fitted(*bands.means), low_held, up_held) for name, score in SCORES.items()}
+        score, below, above = scored.pop(self.score_in_use)
+        step = Step(
             symmetry_penalty=bands.symmetry_penalty,
             criterion=criterion,
             certificate=bands.certificate,
@@ -116,11 +124,21 @@ class Places:
             active_upper=self.fit_rows[bands.active_upper],
             score=score,
             difference=float(np.abs(self.problem.unit * apart).mean()),
-            lower_scores=lower_scores(held, self.held_y),
-            upper_scores=upper_scores(held, self.held_y),
+            lower_scores=below,
+            upper_scores=above,
             test=(low_test, up_test),
             curves=tuple(zip(low_curves, up_curves, strict=True)),
         )
+        others = (
+            replace(step, score=score, lower_scores=below, upper_scores=above, criterion=None)
+            for score, below, above in scored.values()
+        )
+        return replace(step, others=tuple(others))
+
+    def _scored(self, score: Score, below: Array, above: Array) -> tuple[Score, Array, Array]:
+        """A score with those of the calibration rows below and above."""
+        held = score.band(self.held_center, below, above, unit=self.held_unit)
+        return score, lower_scores(held, self.held_y), upper_scores(held, self.held_y)
 
     def _parts(self, values: Array) -> list[Array]:
         """Values at the calibration rows, at the test rows, and along each axis (none along the prediction)."""

@@ -1,8 +1,8 @@
-"""Bands for many symmetry penalties: one warm-started path, with values at rows."""
+"""Bands for many symmetry penalties, and for few at other learning coverages: warm-started, with values at rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from sosbands.report.recorded import RecordedBands
 PENALTIES = (0.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, np.inf)
 # The same in width penalties, for bands that need not cover every row: there the change happens between 0.1 and 20.
 COUPLINGS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, np.inf)
+COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99, 1.0)  # learning coverages, beside that in use
+FEW = 4  # penalties at learning coverages that are not in use, beside that of the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +50,42 @@ def penalties_shown(model: RecordedBands, lengthscale: Any) -> list[float]:
     return sorted(shown)
 
 
+def coverages_shown(model: RecordedBands) -> list[float]:
+    """The learning coverages of the slider, increasing, with that of the model; no other where all residuals are 0."""
+    own = float(model.problem_.wanted["learning_coverage"])
+    return sorted({own, *COVERAGES}) if model.problem_.z.any() else [own]
+
+
+def few_of(penalties: list[float], chosen: int) -> list[float]:
+    """Some of the penalties: both ends, two between them, and that of the model."""
+    places = np.linspace(0, len(penalties) - 1, FEW).round().astype(int).tolist()
+    return [penalties[k] for k in sorted({chosen, *places})]
+
+
 def solve_steps(model: RecordedBands, lengthscale: Any, penalties: list[float]) -> list[SolvedBands]:
     """One warm-started path of bands at this lengthscale, each certified, everything else as in the model's problem."""
+    return _solved(model, lengthscale, [{"symmetry_penalty": penalty} for penalty in penalties])
+
+
+def solve_coverages(
+    model: RecordedBands, lengthscale: Any, coverages: list[float], penalties: list[float]
+) -> list[list[SolvedBands]]:
+    """For each learning coverage the bands of each penalty, as one sequence through neighbours."""
+    columns = range(len(penalties))
+    order = [(i, j) for i in range(len(coverages)) for j in (columns if i % 2 == 0 else reversed(columns))]
+    wanted = [{"learning_coverage": coverages[i], "symmetry_penalty": penalties[j]} for i, j in order]
+    found = dict(zip(order, _solved(model, lengthscale, wanted), strict=True))
+    return [[found[i, j] for j in columns] for i in range(len(coverages))]
+
+
+def _solved(model: RecordedBands, lengthscale: Any, changes: list[dict[str, float]]) -> list[SolvedBands]:
+    """The model's problem, in its units, with each of these changes, solved one after the other."""
     problem = model.problem_
+    changed = [replace(problem, wanted={**problem.wanted, "lengthscale": lengthscale, **each}) for each in changes]
     path = learn_band_sequence(
         problem.points,
         problem.z,
-        [{**problem.wanted, "lengthscale": lengthscale, "symmetry_penalty": penalty} for penalty in penalties],
+        [each.wanted for each in changed],
         rank=model.rank,
         solver=model.solver,
         tol=model.tol,
@@ -63,14 +94,14 @@ def solve_steps(model: RecordedBands, lengthscale: Any, penalties: list[float]) 
     )
     return [
         SolvedBands(
-            penalty,
-            *widened_off_data(bands, problem),
+            each.wanted["symmetry_penalty"],
+            *widened_off_data(bands, each),
             (float(bands.values_lower.mean()), float(bands.values_upper.mean())),
             bands.certificate,
             problem.rows[bands.active_lower],
             problem.rows[bands.active_upper],
         )
-        for penalty, bands in zip(penalties, path, strict=True)
+        for each, bands in zip(changed, path, strict=True)
     ]
 
 

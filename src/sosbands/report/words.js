@@ -27,10 +27,37 @@ function criterionWords(v) {
   return `${sidesWords(v)}.` + (value === null ? "" : ` Criterion ${number(value)}, the higher the better.`);
 }
 
+function choiceWords(data) {
+  return data.tuned ? "the data\u2019s choice" : "as given";
+}
+
+// What the slider of the learning coverage does, and whether one sees it.
+function learningWords(v) {
+  const { data, path } = v, own = data.coverages[data.coverage][0].coverage;
+  if (v.isOther) return "Bands for comparison: at this learning coverage only.";
+  const asked = path.coverage === 1 ? "all learning rows" : `${levelWords(path.coverage)} of the learning rows`;
+  const first = `The bands are asked to cover ${asked}, before calibration.`;
+  if (v.isOwnCoverage) return `${first} This is what the model uses.`;
+  const alike = v.likeOwn ? ` Calibration makes up for it: the intervals are as at ${levelWords(own)}.` : "";
+  return `${first}${alike} The model uses ${levelWords(own)}; elsewhere only ${path.steps.length} symmetry penalties `
+    + "are solved.";
+}
+
+const SCORES = {
+  added: "Calibration adds one number to both bands, everywhere.",
+  scaled: "Calibration multiplies both bands by one number, everywhere.",
+};
+
+function scoreWords(v) {
+  const { data } = v, name = data.scores[v.scoreNumber];
+  return `${SCORES[name] || ""}${v.likeScore ? " Both scores give the same intervals here." : ""}`;
+}
+
 function summaryWords(v) {
   const { value, range, n } = v.found.both;
-  return `Symmetry penalty ${penaltyWords(v.step)}, level ${levelWords(v.level)}: ${percent(value, 1)} of ${n} test `
-    + `rows inside (${percent(range[0])} to ${percent(range[1])}), mean width ${number(v.widths[v.stepNumber].mean)}.`;
+  return `Symmetry penalty ${penaltyWords(v.step)}, level ${levelWords(v.level)}, learning coverage `
+    + `${levelWords(v.path.coverage)}, ${v.data.scores[v.scoreNumber]} score: ${percent(value, 1)} of ${n} test rows `
+    + `inside (${percent(range[0])} to ${percent(range[1])}), mean width ${number(v.widths[v.stepNumber].mean)}.`;
 }
 
 function coverageWords(v) {
@@ -72,7 +99,7 @@ function quantileWords(v) {
     return `${levelWords(v.level)} needs at least ${needed} calibration rows and there are ${m}: `
       + "the intervals are infinite.";
   }
-  const [outwards, inwards] = v.data.moves;
+  const [outwards, inwards] = v.data.moves[v.scoreNumber];
   const move = (q, ends) => (q < 0 ? inwards : outwards).replace("{q}", number(Math.abs(q))).replace("{ends}", ends);
   if (v.data.calibration === "symmetric") {
     return `Calibration: ${move(v.q[0], "both ends")} (score ${k} of ${m} in order).`;
@@ -127,16 +154,17 @@ function reasonWords(data) {
 }
 
 function settingWords(data, step) {
-  return `In use: symmetry penalty ${penaltyWords(step)}, ${data.paths[0].name}, ${data.settings}. The curve above the slider: `
-    + `${CRITERIA[data.criterion] || data.criterion} on held-out learning rows, at the lengthscale shown.`;
+  return `In use: symmetry penalty ${penaltyWords(step)}, ${data.paths[0][0].name}, ${data.settings}. The curve above the slider: `
+    + `${CRITERIA[data.criterion] || data.criterion} on held-out learning rows, at the lengthscale shown, `
+    + "with this learning coverage and score.";
 }
 
 function promiseWords(data) {
-  return "For each penalty: of new rows like the calibration rows at least the level falls inside, on average. "
+  return "For each position of the sliders and each score: of new rows like the calibration rows at least the level falls inside, on average. "
     + (data.calibration === "asymmetric" ? "Each end misses at most half of the rest. " : "")
     + (data.tuned ? "The data\u2019s choice was made on learning rows, so the promise holds for it; it does not"
       : "It does not hold")
-    + " for a penalty picked because its results here look best.";
+    + " for settings picked because their results here look best.";
 }
 
 function footerWords(data) {
