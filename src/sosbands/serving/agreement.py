@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def inputs_of(program: Program, model: SoSBandRegressor, rows: Any) -> dict[str,
             found[PREDICTION] = mean[:, None]
             found |= {STD: spread[:, None]} if STD in program.inputs else {}
     if GROUPS in program.inputs:
-        labels = np.unique(model.calibration_.groups)
+        labels = np.unique(np.asarray(model.calibration_.groups))
         given = labels[np.arange(len(read)) % len(labels)][:, None]
         found[GROUPS] = given.astype(object) if labels.dtype.kind in "UO" else given.astype(np.int64)
     return found
@@ -84,10 +85,10 @@ def _apart(given: Array, wanted: Array) -> Array:
     return np.where(np.isnan(found), np.inf, found)
 
 
-class quietly(warnings.catch_warnings):  # type: ignore[type-arg]  # noqa: N801
+@contextmanager
+def quietly() -> Iterator[None]:
     """Without the warnings of a prediction, which concern rows that are made up."""
-
-    def __enter__(self) -> None:
-        super().__enter__()
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", SosbandsWarning)
         warnings.filterwarnings("ignore", message="X (does not have|has) .*feature names")
+        yield

@@ -16,7 +16,7 @@ from sosbands.conformal.arguments import read_kind, read_levels, read_share
 from sosbands.exceptions import ExportError
 from sosbands.point_models.outputs import model_name
 from sosbands.serving.agreement import check_agreement, disagreement, inputs_of
-from sosbands.serving.build import check_model, program_of
+from sosbands.serving.build import X, check_model, program_of
 from sosbands.serving.onnx_graph import need, onnx_bytes
 from sosbands.serving.program import Program
 from sosbands.serving.sample import sample_rows
@@ -64,16 +64,18 @@ def export_onnx(
     Notes
     -----
     Inputs are "X" of shape (n, n_features) in double precision, or for a model of a table one input (n, 1) for each
-    column, by its name: texts for categories, double precision for others. A model that was calibrated by groups has the
-    input "groups", (n, 1). Outputs are "prediction" (n, 1), "lower" and "upper" (n, k), and "support" (n, 1).
+    column, by its name: texts for categories, double precision for others. A model that was calibrated by groups has
+    the input "groups", (n, 1). Outputs are "prediction" (n, 1), "lower" and "upper" (n, k), and "support" (n, 1).
     """
     ready = _Export(model, path, confidence_level, lower_share, bands_only, rows)
     content = onnx_bytes(ready.program)
     try:
-        session = _session(content)
+        session = onnx_session(content)
         scored = dict(zip(ready.program.outputs, session.run(list(ready.program.outputs), ready.given), strict=True))
     except Exception as error:  # onnxruntime has its own types for each of its reasons
-        raise ExportError(f"{path}: onnxruntime does not run the graph ({str(error)[:300]}). Nothing was written") from error
+        raise ExportError(
+            f"{path}: onnxruntime does not run the graph ({str(error)[:300]}). Nothing was written"
+        ) from error
     check_agreement(ready.disagreement(scored), ONNX_TOLERANCE, os.fspath(path))
     ready.write(content)
 
@@ -105,8 +107,8 @@ def export_numpy(
     if ready.program.foreign:
         fitted, _ = next(iter(ready.program.foreign.values()))
         raise ExportError(
-            f"a {model_name(fitted)} cannot be written for NumPy alone; if it is the point model, bands_only=True makes "
-            "its prediction an input"
+            f"a {model_name(fitted)} cannot be written for NumPy alone; if it is the point model, bands_only=True "
+            "makes its prediction an input"
         )
     content = numpy_bytes(ready.program, many=ready.many)
     check_agreement(ready.disagreement(_scored(content, ready.given)), NUMPY_TOLERANCE, os.fspath(path))
@@ -156,11 +158,13 @@ def numpy_bytes(program: Program, *, many: bool) -> bytes:
 
 
 def _scored(content: bytes, given: dict[str, AnyArray]) -> dict[str, AnyArray]:
-    scorer = load_scorer(io.BytesIO(content))  # type: ignore[arg-type]
-    return scorer(given["X"], **{name: values for name, values in given.items() if name != "X"}) if "X" in given else scorer(given)
+    scorer = load_scorer(io.BytesIO(content))
+    if X not in given:
+        return scorer(given)
+    return scorer(given[X], **{name: values for name, values in given.items() if name != X})
 
 
-def _session(content: bytes) -> Any:
+def onnx_session(content: bytes) -> Any:
     """The graph in onnxruntime, on one thread."""
     runtime = need("onnxruntime")
     options = runtime.SessionOptions()

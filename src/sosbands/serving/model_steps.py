@@ -105,7 +105,9 @@ def add_process(program: Program, process: GaussianProcess, x: str) -> tuple[str
     weighed = program.add("product", K, process.y_scale_ * variance * process.dual_coef_.reshape(-1, 1))
     mean = program.add("add", weighed, process.y_mean_)
     half = add_solve(program, K, process.cholesky_)
-    left = program.add("subtract", variance * np.ones((1, 1)), program.add("multiply", program.squares(half), variance**2))
+    left = program.add(
+        "subtract", variance * np.ones((1, 1)), program.add("multiply", program.squares(half), variance**2)
+    )
     kept = program.add("add", program.add("maximum", left, 0.0), noise)
     return mean, program.add("multiply", program.add("sqrt", kept), process.y_scale_)
 

@@ -16,6 +16,8 @@ from sosbands.serving.scorer import SINGLE
 
 OPSETS = {"": 18, "ai.onnx.ml": 5}  # trees with thresholds, leaves and sums in double precision come with the latter
 IR_VERSION = 9
+LOWEST = float(np.finfo(np.float64).min)
+SCALINGS = ("multiply", "divide")
 LEQ, SUM, NO_TRANSFORM = 0, 1, 0  # of TreeEnsemble
 PLAIN = {
     "add": "Add",
@@ -56,17 +58,43 @@ class _Graph:
     def __init__(self, program: Program) -> None:
         self.onnx, self.helper = need("onnx"), need("onnx.helper")
         self.program = program
+        self.made_by = {step.output: step for step in program.steps}
         self.nodes: list[Any] = []
         self.constants: dict[str, AnyArray] = {}
 
     def write(self, step: Step) -> None:
         """The nodes of one step."""
         if step.operation in PLAIN:
-            self.node(PLAIN[step.operation], [self.value(name) for name in step.arguments], step.output)
+            inputs = [self.apart(name) if self.fuses(step, name) else self.value(name) for name in step.arguments]
+            self.node(PLAIN[step.operation], inputs, step.output)
         elif step.operation == FOREIGN:
             self.foreign(step)
         else:
             WRITERS[step.operation](self, step)
+
+    def fuses(self, step: Step, name: str) -> bool:
+        """Whether onnxruntime would make one node of this step and the one before, with a factor in single precision.
+
+        It does so with a matrix product and a multiplication by one constant, in either order.
+        """
+        before = self.made_by.get(name)
+        if (
+            before is None
+            or {step.operation, before.operation} - {"product", *SCALINGS}
+            or "product"
+            not in (
+                step.operation,
+                before.operation,
+            )
+        ):
+            return False
+        scaling = before if step.operation == "product" else step
+        sizes = [self.program.constants[each].size for each in scaling.arguments if each in self.program.constants]
+        return 1 in sizes
+
+    def apart(self, name: str) -> str:
+        """The same value, by a node that keeps its neighbours from being fused."""
+        return self.node("Max", [self.value(name), self.constant(LOWEST, np.float64)])
 
     def value(self, name: str) -> str:
         """A value or constant by name; a constant is written when it is first asked for."""
@@ -113,9 +141,7 @@ class _Graph:
         arrays = [need("onnx.numpy_helper").from_array(values, name) for name, values in self.constants.items()]
         graph = self.helper.make_graph(self.nodes, "sosbands", inputs, outputs, arrays)
         opsets = [self.helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
-        model = self.helper.make_model(
-            graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="sosbands"
-        )
+        model = self.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="sosbands")
         self.helper.set_model_props(model, {name: json.dumps(fact) for name, fact in self.program.facts.items()})
         found: bytes = model.SerializeToString()
         return found
@@ -127,7 +153,9 @@ def converted(fitted: Any, columns: int) -> Any:
     types = need("skl2onnx.common.data_types")
     try:
         return skl2onnx.to_onnx(
-            fitted, initial_types=[("x", types.DoubleTensorType([None, columns]))], target_opset={"": 18, "ai.onnx.ml": 3}
+            fitted,
+            initial_types=[("x", types.DoubleTensorType([None, columns]))],
+            target_opset={"": 18, "ai.onnx.ml": 3},
         )
     except Exception as error:  # of many types, in skl2onnx and in what it asks of the object
         raise ExportError(
@@ -182,9 +210,7 @@ def _lookup(graph: _Graph, step: Step) -> None:
     given, keys, table = step.arguments
     known = graph.program.constants[keys]
     named = {"keys_strings": known.tolist()} if known.dtype.kind == "U" else {"keys_int64s": known.tolist()}
-    code = graph.node(
-        "LabelEncoder", [given], **named, values_int64s=list(range(len(known))), default_int64=len(known)
-    )
+    code = graph.node("LabelEncoder", [given], **named, values_int64s=list(range(len(known))), default_int64=len(known))
     graph.node("Gather", [graph.value(table), graph.node("Reshape", [code, graph.constant([-1])])], step.output, axis=0)
 
 

@@ -83,5 +83,7 @@ def _framed(columns: dict[str, AnyArray], names: list[str], *, named: bool) -> A
     try:
         import pandas as pd
     except ImportError as error:
-        raise ExportError("rows=None: rows of a table to check the file with need pandas; expected some rows") from error
+        raise ExportError(
+            "rows=None: rows of a table to check the file with need pandas; expected some rows"
+        ) from error
     return pd.DataFrame(columns)

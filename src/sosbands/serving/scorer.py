@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -38,7 +37,7 @@ def _trees(x: Values, nodes: Values, splits: Values, roots: Values, depth: int, 
     for _ in range(depth):
         at = np.where(x[rows, feature[at]] <= threshold[at], left[at], right[at])
     found = value[at]
-    return found if each else found.sum(axis=1, keepdims=True)
+    return np.asarray(found if each else found.sum(axis=1, keepdims=True))
 
 
 def _lookup(x: Values, keys: Values, table: Values) -> Values:
@@ -69,9 +68,9 @@ OPERATIONS: dict[str, Callable[..., Values]] = {
     "mean": lambda x: x.mean(axis=1, keepdims=True),
     "join": lambda *parts: np.concatenate(parts, axis=1),
     "columns": lambda x, start, end: x[:, start:end],
-    "fill": lambda x, other: np.where(np.isnan(x), other, x),
+    "fill": lambda x, other: np.asarray(np.where(np.isnan(x), other, x)),
     "missing": lambda x: np.isnan(x).astype(np.float64),
-    "if_greater": lambda a, b, then, otherwise: np.where(a > b, then, otherwise),
+    "if_greater": lambda a, b, then, otherwise: np.asarray(np.where(a > b, then, otherwise)),
     "single": _single,
     "distances": _distances,
     "trees": _trees,
@@ -160,13 +159,13 @@ class Scorer:
         return {name: values[value] for name, value in self._outputs.items()}
 
 
-def load_scorer(path: str | os.PathLike[str]) -> Scorer:
+def load_scorer(path: Any) -> Scorer:
     """Read a file of `export_numpy`; nothing in it is run.
 
     Parameters
     ----------
-    path : path
-        Of the file.
+    path : path or binary file
+        What `export_numpy` has written.
 
     Returns
     -------
@@ -177,9 +176,9 @@ def load_scorer(path: str | os.PathLike[str]) -> Scorer:
             program = json.loads(file[PROGRAM].tobytes())
             constants = {name: file[name] for name in file.files if name != PROGRAM}
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
-        raise ValueError(f"path={os.fspath(path)!r}: expected a file of export_numpy ({error})") from error
+        raise ValueError(f"path={str(path)!r}: expected a file of export_numpy ({error})") from error
     if program.get("format") != FORMAT:
-        raise ValueError(f"path={os.fspath(path)!r} has format {program.get('format')!r}: expected {FORMAT}")
+        raise ValueError(f"path={str(path)!r} has format {program.get('format')!r}: expected {FORMAT}")
     return Scorer(program, {f"/{name}": values for name, values in constants.items()})
 
 

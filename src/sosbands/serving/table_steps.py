@@ -10,9 +10,9 @@ import numpy as np
 from sosbands._types import AnyArray, Array
 from sosbands.serving.program import NUMBERS, TEXTS, Program
 from sosbands.tables import TableEncoder
+from sosbands.tables.columns import table_of
 from sosbands.tables.encoder import UNSEEN
 from sosbands.tables.kinds import BOOLEAN, CATEGORY, DATE, MISSING, NUMBER
-from sosbands.tables.columns import table_of
 
 
 def add_table(program: Program, encoder: TableEncoder) -> tuple[str, str | None]:
@@ -62,7 +62,7 @@ def _scaled(program: Program, encoder: TableEncoder, filled: str, columns: int) 
     return program.standardised(filled, center, scale)
 
 
-def _codes(encoder: TableEncoder, k: int, count: int, columns: int, other: int) -> AnyArray:
+def _codes(k: int, count: int, columns: int, other: int) -> AnyArray:
     """A row of codes for each text of column k, and last for one that no learning row has."""
     codes = np.full((count + 1, columns), other, dtype=np.intp)
     codes[:, k] = [*range(count), UNSEEN]
@@ -77,7 +77,7 @@ def _one_hot_tables(encoder: TableEncoder) -> list[tuple[str, Array]]:
     places = np.array([int(text.partition("_")[0]) for text in raw])
     tables = []
     for k, name in enumerate(encoder.one_hot_):
-        codes = _codes(encoder, k, len(encoder.levels_[name]), columns, 0)
+        codes = _codes(k, len(encoder.levels_[name]), columns, 0)
         tables.append((name, np.asarray(encoder.columns_encoder_.transform(codes))[:, places == k]))
     return tables
 
@@ -86,16 +86,16 @@ def _target_tables(encoder: TableEncoder) -> list[tuple[str, Array]]:
     tables = []
     columns = len(encoder.by_target_)
     for k, name in enumerate(encoder.by_target_):
-        codes = _codes(encoder, k, len(encoder.levels_[name]), columns, UNSEEN)
+        codes = _codes(k, len(encoder.levels_[name]), columns, UNSEEN)
         means = encoder._scaled_targets(encoder.targets_.transform(codes))
         tables.append((name, means[:, k : k + 1]))
     return tables
 
 
 def _with_missing(levels: list[str], table: Array) -> tuple[AnyArray, Array]:
-    """Keys in order and their rows, the last one that of other texts; words for a missing cell count as the empty one."""
+    """Keys in order and their rows, the last one that of other texts; words for a missing cell are as the empty one."""
     rows: Mapping[str, Array] = dict(zip(levels, table, strict=False))
     empty = rows.get("", table[-1])
-    known = {**{word: empty for word in ("", *MISSING)}, **rows}
+    known = {**dict.fromkeys(("", *MISSING), empty), **rows}
     keys = sorted(known)
     return np.array(keys), np.vstack([*(known[key] for key in keys), table[-1]])

@@ -39,8 +39,8 @@ class Nodes:
     def of_predictor(cls, predictor: Any) -> Nodes:
         """Those of a tree of histogram boosting."""
         nodes = predictor.nodes
-        places = (nodes[name].astype(np.int64) for name in ("feature_idx", "left", "right"))
-        return cls._of(nodes["is_leaf"].astype(bool), *places, nodes["num_threshold"], nodes["value"])
+        feature, left, right = (nodes[name].astype(np.int64) for name in ("feature_idx", "left", "right"))
+        return cls._of(nodes["is_leaf"].astype(bool), feature, left, right, nodes["num_threshold"], nodes["value"])
 
     @classmethod
     def _of(cls, leaf: AnyArray, feature: Any, left: Any, right: Any, threshold: Any, value: Any) -> Nodes:
