@@ -43,6 +43,7 @@ from sosbands.serving.export import numpy_bytes, onnx_bytes, onnx_session
 
 FIELDS = ["seed", "n", "d", "model", "settings", "onnx", "numpy", "onnx_bytes", "numpy_bytes", "seconds"]
 NEW_ROWS = 200
+LARGER = 600  # further rows of every twentieth model: of more than 256 landmarks bands are computed another way
 MODELS = {
     "process": lambda seed: GaussianProcess(),  # noqa: ARG005
     "forest": lambda seed: RandomForestRegressor(15, min_samples_leaf=2, random_state=seed),
@@ -67,6 +68,7 @@ def random_model(seed: int) -> tuple[SoSBandRegressor, np.ndarray, np.ndarray, d
     """An unfitted model, rows, targets, and what was drawn."""
     rng = np.random.default_rng([11, seed])
     n, d = int(np.exp(rng.uniform(np.log(30), np.log(250)))), int(rng.integers(1, 7))
+    n += LARGER if seed % 20 == 0 else 0
     X = rng.standard_normal((n, d)) * 10 ** rng.uniform(-3, 3, d) + rng.uniform(-3, 3, d)
     U = (X - X.mean(axis=0)) / X.std(axis=0)
     noise = [rng.standard_normal(n), rng.exponential(size=n) - 1, rng.standard_t(3, size=n)][rng.integers(3)]
@@ -93,6 +95,8 @@ def random_model(seed: int) -> tuple[SoSBandRegressor, np.ndarray, np.ndarray, d
         "preprocessor": [None, "auto", "auto"][rng.integers(3)],
         "calibration_size": [0.5, 12][rng.choice(2, p=[0.85, 0.15])],
     }
+    if not settings["constant"] and settings["learning_coverage"] == 1:
+        settings["learning_coverage"] = 0.9  # without a constant few features may reach no row far away
     if kernel == "gaussian" and not np.isfinite(ell):
         settings["lengthscale"] = 1.0
     return SoSBandRegressor(MODELS[name](seed), random_state=seed, cv=3, **settings), X, y, {"model": name, **settings}

@@ -17,7 +17,7 @@ from sosbands.regressors.base_scales import LARGEST_SINGLE
 from sosbands.serving.kernel_steps import add_bands
 from sosbands.serving.model_steps import add_model, add_model_with_spread, add_transformer
 from sosbands.serving.program import INTEGERS, NUMBERS, TEXTS, Program
-from sosbands.serving.table_steps import add_check, add_table
+from sosbands.serving.table_steps import TABLE, add_check, add_table, add_table_inputs
 from sosbands.serving.trees import Nodes, add_trees
 from sosbands.tables import TableEncoder
 from sosbands.tuning.views import BOTH, FOREST, INPUTS, MODEL, NO_SCALE, PREDICTION, NoiseView
@@ -79,12 +79,13 @@ def check_model(model: Any) -> None:
         )
 
 
-def _add_points(program: Program, model: SoSBandRegressor) -> tuple[str | None, int, str, str | None]:
+def _add_points(program: Program, model: SoSBandRegressor) -> tuple[str, int, str, str | None]:
     """What the point model sees and how many columns this has, what the preprocessor gives, and a check of the row."""
     fitted, columns = model.preprocessor_, int(model.n_features_in_)
     if isinstance(fitted, TableEncoder):
+        add_table_inputs(program, fitted)
         points, checked = add_table(program, fitted)
-        return (points if model.model_sees_points_ else None), len(model.learning_mean_), points, checked
+        return (points if model.model_sees_points_ else TABLE), len(model.learning_mean_), points, checked
     x = program.input(X, NUMBERS, columns)
     try:
         points, width = add_transformer(program, fitted, x, columns)
@@ -97,21 +98,15 @@ def _add_points(program: Program, model: SoSBandRegressor) -> tuple[str | None, 
 
 
 def _add_prediction(
-    program: Program, model: SoSBandRegressor, seen: tuple[str | None, int], *, bands_only: bool
+    program: Program, model: SoSBandRegressor, seen: tuple[str, int], *, bands_only: bool
 ) -> tuple[str, dict[str, str]]:
     with_spread = MODEL in model.view_.scales
     if bands_only:
         prediction = program.input(PREDICTION, NUMBERS, 1)
         return prediction, ({MODEL: program.input(STD, NUMBERS, 1)} if with_spread else {})
-    x, columns = seen
-    if x is None:
-        raise ExportError(
-            "estimator: a model of your own that sees the table itself, texts and gaps included, cannot be exported; "
-            "with bands_only=True its prediction is an input"
-        )
     if not with_spread:
-        return add_model(program, model.estimator_, x, columns), {}
-    prediction, spread = add_model_with_spread(program, model.estimator_, x, columns)
+        return add_model(program, model.estimator_, *seen), {}
+    prediction, spread = add_model_with_spread(program, model.estimator_, *seen)
     return prediction, {MODEL: spread}
 
 

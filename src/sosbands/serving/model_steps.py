@@ -25,7 +25,9 @@ from sosbands.point_models.outputs import model_name
 from sosbands.point_models.spread import FORESTS, knows_spread
 from sosbands.serving.kernel_steps import add_landmark_kernel, add_solve
 from sosbands.serving.program import Program
+from sosbands.serving.table_steps import TABLE, add_table
 from sosbands.serving.trees import Nodes, add_trees
+from sosbands.tables import TableEncoder
 
 TREES = (ExtraTreesRegressor, RandomForestRegressor, DecisionTreeRegressor)
 LOG_LINKS = ("poisson", "gamma")
@@ -37,6 +39,7 @@ def add_model(program: Program, model: Any, x: str, columns: int) -> str:
         return add_model(program, model.estimator, x, columns)
     if isinstance(model, Pipeline):
         return add_model(program, *_last_step(program, model, x, columns))
+    _refuse_table(model, x)
     if isinstance(model, ModelBlend):
         means = [add_model(program, member, x, columns) for member in model.members_]
         return program.add("product", program.joined(means), model.weights_.reshape(-1, 1))
@@ -62,6 +65,7 @@ def add_model_with_spread(program: Program, model: Any, x: str, columns: int) ->
         return add_model_with_spread(program, model.estimator, x, columns)
     if isinstance(model, Pipeline):
         return add_model_with_spread(program, *_last_step(program, model, x, columns))
+    _refuse_table(model, x)
     if isinstance(model, FORESTS):
         nodes = [Nodes.of_tree(each.tree_) for each in model.estimators_]
         each = add_trees(program, program.add("single", x), nodes, each=True)
@@ -89,6 +93,9 @@ def add_transformer(program: Program, fitted: Any, x: str, columns: int) -> tupl
         for _, step in fitted.steps:
             x, columns = add_transformer(program, step, x, columns)
         return x, columns
+    if isinstance(fitted, TableEncoder) and x == TABLE:
+        return add_table(program, fitted)[0], len(fitted.get_feature_names_out())
+    _refuse_table(fitted, x)
     center, scale = _affine(fitted)
     if center is None:
         made = program.alien(fitted, x, columns)
@@ -116,6 +123,14 @@ def _last_step(program: Program, model: Pipeline, x: str, columns: int) -> tuple
     for _, step in model.steps[:-1]:
         x, columns = add_transformer(program, step, x, columns)
     return model.steps[-1][1], x, columns
+
+
+def _refuse_table(fitted: Any, x: str) -> None:
+    if x == TABLE:
+        raise ExportError(
+            f"estimator: a {model_name(fitted)} that sees the table itself, texts and gaps included, cannot be "
+            "exported; with bands_only=True its prediction is an input"
+        )
 
 
 def _affine(fitted: Any) -> tuple[Any, Any]:

@@ -14,11 +14,11 @@ from sosbands.exceptions import ExportError
 from sosbands.serving.program import FOREIGN, INTEGERS, NUMBERS, TEXTS, Program, Step
 from sosbands.serving.scorer import SINGLE
 
-OPSETS = {"": 18, "ai.onnx.ml": 5}  # trees with thresholds, leaves and sums in double precision come with the latter
+OPSETS = {"": 18, "ai.onnx.ml": 3}  # trees have thresholds in double precision from the latter on
+EXACT_INTEGERS = 2**24  # up to which single precision holds whole numbers
 IR_VERSION = 9
 LOWEST = float(np.finfo(np.float64).min)
 SCALINGS = ("multiply", "divide")
-LEQ, SUM, NO_TRANSFORM = 0, 1, 0  # of TreeEnsemble
 PLAIN = {
     "add": "Add",
     "subtract": "Sub",
@@ -111,8 +111,8 @@ class _Graph:
     def node(self, kind: str, inputs: list[str], output: str | None = None, **attributes: Any) -> str:
         """One node of the graph."""
         output = f"/i{len(self.nodes)}" if output is None else output
-        domain = "ai.onnx.ml" if kind in ("TreeEnsemble", "LabelEncoder") else ""
-        self.nodes.append(self.helper.make_node(kind, inputs, [output], domain=domain, **attributes))
+        domain = "ai.onnx.ml" if kind in ("TreeEnsembleRegressor", "LabelEncoder") else ""
+        self.nodes.append(self.helper.make_node(kind, inputs, [output], name=output, domain=domain, **attributes))
         return output
 
     def foreign(self, step: Step) -> None:
@@ -155,13 +155,17 @@ def converted(fitted: Any, columns: int) -> Any:
         return skl2onnx.to_onnx(
             fitted,
             initial_types=[("x", types.DoubleTensorType([None, columns]))],
-            target_opset={"": 18, "ai.onnx.ml": 3},
+            target_opset=OPSETS,
         )
     except Exception as error:  # of many types, in skl2onnx and in what it asks of the object
         raise ExportError(
-            f"skl2onnx cannot convert a {type(fitted).__name__} ({type(error).__name__}: {str(error)[:200]}); if it is "
+            f"skl2onnx cannot convert a {type(fitted).__name__} ({_first_line(error)}); if it is "
             "the point model, bands_only=True makes its prediction an input"
         ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
 
 
 def _rows(graph: _Graph, step: Step) -> None:
@@ -217,44 +221,46 @@ def _lookup(graph: _Graph, step: Step) -> None:
 def _trees(graph: _Graph, step: Step) -> None:
     x, nodes, splits, roots = step.arguments
     constants = graph.program.constants
-    attributes = tree_attributes(constants[nodes], constants[splits], constants[roots].ravel(), step.options["each"])
+    attributes = tree_attributes(constants[nodes], constants[splits][0], constants[roots].ravel())
     as_tensor = need("onnx.numpy_helper").from_array
-    tensors = {name: as_tensor(value, name) for name, value in attributes.items() if isinstance(value, np.ndarray)}
-    graph.node("TreeEnsemble", [x], step.output, **{**attributes, **tensors})
+    attributes |= {name: as_tensor(attributes[name], name) for name in attributes if name.endswith("_as_tensor")}
+    numbers = graph.node("TreeEnsembleRegressor", [x], **attributes)
+    places = graph.node("Cast", [numbers], to=graph.onnx.TensorProto.INT64)
+    values = graph.constant(constants[splits][1], np.float64)
+    found = graph.node("Gather", [values, places], step.output if step.options["each"] else None, axis=0)
+    if not step.options["each"]:
+        graph.node("ReduceSum", [found, graph.constant([1])], step.output)
 
 
-def tree_attributes(nodes: AnyArray, splits: AnyArray, roots: AnyArray, each: bool) -> dict[str, Any]:
-    """The attributes of a `TreeEnsemble`, which tells inner nodes and leaves apart; each tree has its own target.
+def tree_attributes(nodes: AnyArray, threshold: AnyArray, roots: AnyArray) -> dict[str, Any]:
+    """The attributes of a `TreeEnsembleRegressor` whose targets, one for each tree, are the numbers of the leaves.
 
-    A tree of one leaf gets a node that leads there either way.
+    Its thresholds are in double precision, its output never is: it holds whole numbers, by which the values of the
+    leaves are looked up. `TreeEnsemble` of ai.onnx.ml 5 has double precision throughout, but onnxruntime 1.21 to 1.23
+    give other values for some ensembles.
     """
     feature, left, right = nodes.astype(np.int64)
-    threshold, value = splits
     own = np.arange(len(feature))
+    if len(own) > EXACT_INTEGERS:
+        raise ExportError(f"trees of {len(own)} nodes: expected at most {EXACT_INTEGERS}, whose numbers are exact")
     leaf = left == own
     tree = np.searchsorted(roots, own, side="right") - 1
-    inner = ~leaf | np.isin(own, roots)
-    place_inner, place_leaf = np.cumsum(inner) - 1, np.cumsum(leaf) - 1
-
-    def led(to: AnyArray) -> tuple[list[int], list[int]]:
-        to = to[inner]
-        return np.where(leaf[to], place_leaf[to], place_inner[to]).tolist(), leaf[to].astype(int).tolist()
-
-    (true_ids, true_leaf), (false_ids, false_leaf) = led(left), led(right)
+    first = roots[tree]
     return {
-        "n_targets": len(roots) if each else 1,
-        "aggregate_function": SUM,
-        "post_transform": NO_TRANSFORM,
-        "tree_roots": place_inner[roots].tolist(),
-        "nodes_featureids": feature[inner].tolist(),
-        "nodes_splits": threshold[inner],
-        "nodes_modes": np.full(int(inner.sum()), LEQ, dtype=np.uint8),
-        "nodes_truenodeids": true_ids,
-        "nodes_falsenodeids": false_ids,
-        "nodes_trueleafs": true_leaf,
-        "nodes_falseleafs": false_leaf,
-        "leaf_targetids": (tree[leaf] if each else np.zeros(int(leaf.sum()), dtype=int)).tolist(),
-        "leaf_weights": value[leaf],
+        "n_targets": len(roots),
+        "aggregate_function": "SUM",
+        "post_transform": "NONE",
+        "nodes_treeids": tree.tolist(),
+        "nodes_nodeids": (own - first).tolist(),
+        "nodes_featureids": feature.tolist(),
+        "nodes_modes": np.where(leaf, "LEAF", "BRANCH_LEQ").tolist(),
+        "nodes_values_as_tensor": threshold,
+        "nodes_truenodeids": np.where(leaf, 0, left - first).tolist(),
+        "nodes_falsenodeids": np.where(leaf, 0, right - first).tolist(),
+        "target_treeids": tree[leaf].tolist(),
+        "target_nodeids": (own - first)[leaf].tolist(),
+        "target_ids": tree[leaf].tolist(),
+        "target_weights_as_tensor": own[leaf].astype(np.float64),
     }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 FORMAT = 1
 PROGRAM = "program"  # the member of the file that holds the steps
 BLOCK_ROWS = 1024  # scored at a time, so that memory does not grow with rows times landmarks
+MICROSECONDS = 86_400_000_000  # of a day
 SINGLE = float(np.finfo(np.float32).max)
 Values = np.ndarray[Any, Any]
 
@@ -183,10 +184,16 @@ def load_scorer(path: Any) -> Scorer:
 
 
 def _array(values: Any, wanted: Mapping[str, Any]) -> Values:
-    """One input as an array (n, columns)."""
+    """One input as an array (n, columns); moments become days since 1970."""
     kinds = {"numbers": np.float64, "integers": np.int64, "texts": object}
     name, columns = wanted["name"], wanted["columns"]
-    array = np.asarray(values, dtype=kinds[wanted["kind"]])
+    array = np.asarray(values)
+    if array.dtype.kind == "M":
+        array = np.where(np.isnat(array), np.nan, array.astype("datetime64[us]").astype(np.int64) / MICROSECONDS)
+    try:
+        array = array.astype(kinds[wanted["kind"]])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} holds what is not {wanted['kind']}: {error}") from error
     if array.ndim == 1 and name != "X":
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != columns:

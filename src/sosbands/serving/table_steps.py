@@ -8,17 +8,27 @@ from typing import Any
 import numpy as np
 
 from sosbands._types import AnyArray, Array
+from sosbands.exceptions import ExportError
 from sosbands.serving.program import NUMBERS, TEXTS, Program
 from sosbands.tables import TableEncoder
 from sosbands.tables.columns import table_of
 from sosbands.tables.encoder import UNSEEN
 from sosbands.tables.kinds import BOOLEAN, CATEGORY, DATE, MISSING, NUMBER
 
+TABLE = ""  # in place of a value: the columns of the table, each an input
+
+
+def add_table_inputs(program: Program, encoder: TableEncoder) -> None:
+    """An input for each column."""
+    for name, kind in encoder.kinds_.items():
+        program.input(name, _input_kind(kind), 1)
+
 
 def add_table(program: Program, encoder: TableEncoder) -> tuple[str, str | None]:
-    """What the encoder makes of a row, and zero for rows of finite numbers and gaps, NaN for others."""
+    """What the encoder makes of the columns, and zero for rows of finite numbers and gaps, NaN for others."""
     for name, kind in encoder.kinds_.items():
-        program.input(name, TEXTS if kind == CATEGORY else NUMBERS, 1)
+        if name not in program.inputs or program.inputs[name].kind != _input_kind(kind):
+            raise ExportError(f"estimator: its encoder sees a column {name!r} of another kind than the bands do")
     parts, checked = [], None
     names = [*encoder._of(NUMBER, DATE), *encoder._of(BOOLEAN)]
     if names:
@@ -51,6 +61,10 @@ def table_inputs(encoder: TableEncoder, X: Any) -> dict[str, AnyArray]:
         else:
             found[column.name] = column.numbers(kind, days=column.name in told)[:, None]
     return found
+
+
+def _input_kind(kind: str) -> str:
+    return TEXTS if kind == CATEGORY else NUMBERS
 
 
 def _scaled(program: Program, encoder: TableEncoder, filled: str, columns: int) -> str:
