@@ -42,6 +42,7 @@ ROOMS = (
     "explanation",
     "regressors",
     "saving",
+    "serving",
     "baselines",
     "datasets",
     "comparison",
@@ -81,6 +82,7 @@ ALONE = set(FOUNDATION)  # these import nothing of the package, not even the fou
 
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "misc"}
 HEAVY = ("torch", "cvxpy", "matplotlib", "pandas", "plotly", "polars", "typer", "dask", "distributed", "skops")
+HEAVY += ("onnx", "onnxruntime", "skl2onnx")
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 

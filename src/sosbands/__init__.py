@@ -53,6 +53,7 @@ _ROOMS = (
     "regressors",
     "report",
     "saving",
+    "serving",
     "solvers",
     "stats",
     "tables",

@@ -25,6 +25,10 @@ class ScaleError(SosbandsError, ValueError):
     """Residuals and penalties differ by so many orders of magnitude that double precision cannot hold both."""
 
 
+class ExportError(SosbandsError, ValueError):
+    """A model, or a part of one, cannot be exported for serving, or what was exported gives other intervals."""
+
+
 class ProblemShapeError(SosbandsError, TypeError):
     """A solver needs members that a problem does not have."""
 

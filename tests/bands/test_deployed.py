@@ -67,6 +67,17 @@ def test_few_landmarks_are_left_to_the_solve(monkeypatch):
         assert np.array_equal(a, b)
 
 
+def test_landmarks_that_know_only_themselves_do_not_tell_the_support():
+    """With a tiny lengthscale the first landmarks keep nothing of the other learning points."""
+    learnt = pair(lengthscale=1e-4, rank="exact", beyond=2.0)
+    deployed = deployed_pair(*learnt)
+    assert deployed[0].features.support_rank == 0
+    below, above, support = evaluate_pair(*deployed, np.vstack([X, NEW]))
+    np.testing.assert_allclose(support, np.repeat([1.0, 0.0], [len(X), len(NEW)]), atol=1e-12)
+    assert np.isfinite(below).all()
+    assert np.isfinite(above).all()
+
+
 def test_where_rounding_could_be_seen_the_solve_is_taken():
     learnt = pair(lengthscale=4.0, name="gaussian", rank="exact")  # pivots fall to rounding
     deployed = deployed_pair(*learnt)

@@ -425,7 +425,7 @@ def test_json_is_the_only_output(folder, tmp_path):
         assert "filled with the median" in sosbands(*words).stderr
 
 
-@pytest.mark.parametrize("command", ["demo", "fit", "predict", "evaluate", "compare", "explore", "card"])
+@pytest.mark.parametrize("command", ["demo", "fit", "predict", "evaluate", "compare", "explore", "card", "export"])
 def test_every_help_has_an_example_of_itself(command):
     printed = done(command, "--help")
     assert re.search(rf"Example:\n +sosbands {command} ", printed)

@@ -131,6 +131,7 @@ SHORT = {
     "sosbands.cli.compare": "Compare methods on repeated splits of a table.",
     "sosbands.cli.explore": "Write an interactive HTML page about a table.",
     "sosbands.cli.card": "Write a printable HTML page about a model.",
+    "sosbands.cli.export": "Write a model as ONNX, or for NumPy alone.",
 }
 app = make_app("sosbands", options, SHORT)
 

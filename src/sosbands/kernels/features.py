@@ -23,6 +23,7 @@ DENSE_ROWS = 4000  # up to here the full matrix (128 MB) is formed and factorise
 BLOCK_VALUES = 250_000  # kernel values of new points held at a time: 2 MB stays in the cache, which is fastest
 BLOCK_PIVOTS = 64
 SUPPORT_RANK = 256  # landmarks by which deployed features with more of them judge the support of new points
+LEAST_LEVEL = 1e-3  # that these must keep of every learning point: with a tiny lengthscale they know only themselves
 EXACT_ROWS, AUTO_TRACE, AUTO_RANK = 500, 1e-6, 2000  # what "auto" stands for
 Rank = str | int | float | tuple[int, float]
 
@@ -122,6 +123,8 @@ class KernelFeatures:
             return bare
         first = self.V[1 : 1 + SUPPORT_RANK] if self.constant else self.V[:SUPPORT_RANK]
         level = float(np.einsum("ij,ij->j", first, first).min())
+        if level < LEAST_LEVEL:
+            return bare
         return replace(bare, support_rank=SUPPORT_RANK, support_level=level)
 
     def kept(self, Phi: Array) -> Array:

@@ -1,0 +1,352 @@
+"""Exported files: the same intervals as the model's, what is refused, and rows that are no rows."""
+
+import ast
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.linear_model import BayesianRidge, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.preprocessing import FunctionTransformer, RobustScaler
+from sklearn.svm import SVR
+
+from sosbands import GaussianProcess, SoSBandRegressor
+from sosbands.baselines import SplitCP
+from sosbands.exceptions import ExportError, SosbandsWarning
+from sosbands.serving import export, export_numpy, export_onnx, load_scorer, scorer
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX files need onnxruntime: pip install onnxruntime")
+pytest.importorskip("skl2onnx", reason="other models need skl2onnx: pip install skl2onnx")
+pd = pytest.importorskip("pandas", reason="tables are data frames of pandas")
+
+LEVELS = [0.5, 0.9]
+FIXED = {
+    "lengthscale": 1.0,
+    "symmetry_penalty": 0.0,
+    "width_penalty": 1.0,
+    "learning_coverage": 0.9,
+    "conformal_score": "scaled",
+    "base_scale": "none",
+    "noise_features": "inputs+prediction",
+    "cv": 3,
+    "random_state": 0,
+}
+
+
+def data(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2)) * [1, 100] + [5, 0]
+    return X, np.sin(X[:, 0]) + X[:, 1] / 100 + rng.exponential(size=n) * (0.2 + np.abs(X[:, 1] / 100))
+
+
+def fitted(estimator=None, groups=None, **settings):
+    X, y = data()
+    model = SoSBandRegressor(Ridge() if estimator is None else estimator, **{**FIXED, **settings})
+    return model.fit(X, y, groups=groups)
+
+
+@pytest.fixture(scope="module")
+def ridge():
+    return fitted()
+
+
+def session(path):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4  # errors are asserted
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def of_onnx(path, **inputs):
+    run = session(path)
+    names = [each.name for each in run.get_outputs()]
+    return dict(zip(names, run.run(names, inputs), strict=True))
+
+
+def intervals_of(found):
+    return np.stack([found["lower"], found["upper"]], axis=1)
+
+
+def assert_serves(model, X, folder, levels=LEVELS, **groups):
+    """Both files give what the model gives: intervals, prediction, support."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SosbandsWarning)
+        wanted, support = model.predict_interval(X, levels, **groups), model.support(X)
+    as_input = {name: np.asarray(labels)[:, None] for name, labels in groups.items()}
+    export_onnx(model, folder / "m.onnx", levels)
+    export_numpy(model, folder / "m.npz", levels)
+    files = {1e-6: of_onnx(folder / "m.onnx", X=X, **as_input), 1e-8: load_scorer(folder / "m.npz")(X, **groups)}
+    for tolerance, found in files.items():
+        width = wanted[:, 1:] - wanted[:, :1]
+        assert np.all(np.abs(intervals_of(found) - wanted) <= tolerance * width)
+        np.testing.assert_allclose(found["prediction"][:, 0], model.predict(X), rtol=tolerance)
+        np.testing.assert_allclose(found["support"][:, 0], support, atol=tolerance)
+
+
+KINDS = [
+    (None, {"calibration": "asymmetric", "base_scale": "forest"}),
+    (GaussianProcess(), {"base_scale": "both", "noise_features": "lengthscales+scale", "kernel": "gaussian"}),
+    (ExtraTreesRegressor(10, random_state=0), {"base_scale": "model", "kernel": "matern32", "constant": False}),
+    (HistGradientBoostingRegressor(max_iter=10), {"conformal_score": "added", "symmetry_penalty": np.inf}),
+    (None, {"preprocessor": RobustScaler(), "kernel": "matern12", "rank": 10, "lengthscale": np.inf}),
+    (None, {"noise_features": "inputs", "lengthscale": {"lower": 0.5, "upper": 2.0}}),
+]
+
+
+@pytest.mark.parametrize(("estimator", "settings"), KINDS)
+def test_both_files_give_the_intervals_of_the_model(estimator, settings, tmp_path):
+    assert_serves(fitted(estimator, **settings), data(60, seed=1)[0], tmp_path)
+
+
+def test_the_contract_rejects_a_file_of_another_model(ridge, tmp_path, monkeypatch):
+    other = fitted(Ridge(alpha=1.2))
+    monkeypatch.setattr(sys.modules[__name__], "export_onnx", lambda _, *rest: export.export_onnx(other, *rest))
+    with pytest.raises(AssertionError):
+        assert_serves(ridge, data(60, seed=1)[0], tmp_path)
+
+
+@pytest.mark.parametrize("seed", [27, 64, 140])
+def test_random_models_agree(seed):
+    """27 and 64 have one column, whose scale onnxruntime would fuse with a product; 140 has many landmarks."""
+    from benchmarks.serving import score_one
+
+    row = score_one(seed)
+    assert row["onnx"] <= 1e-9
+    assert row["numpy"] == "" or row["numpy"] <= 1e-9
+
+
+@pytest.mark.parametrize("write", [export_onnx, export_numpy])
+def test_a_file_that_disagrees_is_not_written(ridge, write, tmp_path, monkeypatch):
+    """A quantile that is wrong by a thousandth."""
+    right = export.program_of
+
+    def wrong(*arguments, **options):
+        program = right(*arguments, **options)
+        for name, value in program.constants.items():
+            if value.shape == (1, len(LEVELS)):
+                program.constants[name] = value * 1.001
+        return program
+
+    monkeypatch.setattr(export, "program_of", wrong)
+    with pytest.raises(ExportError, match=r"differ from those of predict_interval by \d.*Nothing was written"):
+        write(ridge, tmp_path / "m.file", LEVELS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_level_has_the_shape_of_predict_interval(ridge, tmp_path):
+    X = data(5, seed=1)[0]
+    export_numpy(ridge, tmp_path / "m.npz")
+    export_onnx(ridge, tmp_path / "m.onnx")
+    scorer_of = load_scorer(tmp_path / "m.npz")
+    assert scorer_of.confidence_level == [0.9]
+    np.testing.assert_allclose(scorer_of.predict_interval(X), ridge.predict_interval(X), rtol=1e-12)
+    np.testing.assert_allclose(scorer_of.predict(X), ridge.predict(X), rtol=1e-12)
+    assert json.loads(session(tmp_path / "m.onnx").get_modelmeta().custom_metadata_map["confidence_level"]) == [0.9]
+
+
+# ---------------------------------------------------------------- rows that are no rows
+
+
+def test_rows_that_are_no_numbers_give_nan_and_leave_the_others_alone(ridge, tmp_path):
+    X = data(4, seed=1)[0]
+    whole = ridge.predict_interval(X, LEVELS)
+    X[1, 0], X[2, 1] = np.nan, np.inf
+    export_onnx(ridge, tmp_path / "m.onnx", LEVELS)
+    export_numpy(ridge, tmp_path / "m.npz", LEVELS)
+    for found in (of_onnx(tmp_path / "m.onnx", X=X), load_scorer(tmp_path / "m.npz")(X)):
+        for values in found.values():
+            assert np.isnan(values[[1, 2]]).all()
+        np.testing.assert_allclose(intervals_of(found)[[0, 3]], whole[[0, 3]], rtol=1e-12)
+
+
+def test_too_few_calibration_rows_give_infinite_ends(tmp_path):
+    model = fitted(calibration_size=12)
+    X = np.vstack([data(2, seed=1)[0], [[np.nan, 0.0]]])
+    export_onnx(model, tmp_path / "m.onnx", [0.5, 0.99])
+    export_numpy(model, tmp_path / "m.npz", [0.5, 0.99])
+    for found in (of_onnx(tmp_path / "m.onnx", X=X), load_scorer(tmp_path / "m.npz")(X)):
+        assert found["lower"][:2, 1].tolist() == [-np.inf] * 2
+        assert found["upper"][:2, 1].tolist() == [np.inf] * 2
+        assert np.isfinite(found["lower"][:2, 0]).all()
+        assert np.isnan(found["lower"][2]).all()
+        assert np.isnan(found["upper"][2]).all()
+
+
+def test_another_number_of_columns_is_an_error_that_names_it(ridge, tmp_path):
+    export_onnx(ridge, tmp_path / "m.onnx")
+    export_numpy(ridge, tmp_path / "m.npz")
+    with pytest.raises(Exception, match=r"(?s)invalid dimensions.*X.*Got: 3 Expected: 2"):
+        of_onnx(tmp_path / "m.onnx", X=np.zeros((1, 3)))
+    with pytest.raises(ValueError, match=r"X has shape \(1, 3\): expected 2 columns"):
+        load_scorer(tmp_path / "m.npz")(np.zeros((1, 3)))
+    with pytest.raises(ValueError, match=r"inputs \['groups'\] are given or lacking: expected \['X'\]"):
+        load_scorer(tmp_path / "m.npz")(np.zeros((1, 2)), groups=[1])
+    with pytest.raises(ValueError, match="X holds what is not numbers"):
+        load_scorer(tmp_path / "m.npz")([["a", "b"]])
+
+
+def test_no_rows_give_no_intervals(ridge, tmp_path):
+    export_numpy(ridge, tmp_path / "m.npz", LEVELS)
+    assert load_scorer(tmp_path / "m.npz").predict_interval(np.zeros((0, 2))).shape == (0, 2, 2)
+
+
+# ---------------------------------------------------------------- groups, tables, other models
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], [3, 7]])
+def test_groups_are_an_input_and_unknown_ones_have_no_interval(labels, tmp_path):
+    X = data(6, seed=1)[0]
+    model = fitted(groups=np.resize(labels, 120))
+    groups = np.resize(labels, 6)
+    assert_serves(model, X, tmp_path, groups=groups.astype(object) if groups.dtype.kind == "U" else groups)
+    found = load_scorer(tmp_path / "m.npz")(X[:1], groups=["c"] if labels[0] == "a" else [5])
+    assert np.isnan(found["lower"]).all()
+    assert np.isfinite(found["prediction"]).all()
+
+
+def table(n=76, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "size": np.where(rng.random(n) < 0.2, np.nan, rng.normal(50, 9, n)),
+            "sold": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="h"),
+            "new": rng.random(n) < 0.5,
+            "kind": pd.Series(rng.choice(["flat", "house", None], n), dtype=object),
+            "street": [f"s{k}" for k in rng.integers(0, 30, n)],
+        }
+    )
+    return frame, 0.1 * frame["size"].fillna(50).to_numpy() + frame["new"] + rng.exponential(size=n)
+
+
+def test_columns_of_a_table_are_inputs_by_their_names(tmp_path):
+    X, y = table()
+    model = SoSBandRegressor(**{**FIXED, "lengthscale": 10.0}).fit(X, y)
+    new = table(20, seed=1)[0]
+    new.loc[0, "kind"], new.loc[1, "street"] = "castle", "elsewhere"
+    wanted = model.predict_interval(new, LEVELS)
+    export_onnx(model, tmp_path / "m.onnx", LEVELS)
+    export_numpy(model, tmp_path / "m.npz", LEVELS)
+    scored = load_scorer(tmp_path / "m.npz")
+    assert {each["name"]: each["kind"] for each in scored.inputs} == {
+        **dict.fromkeys(["size", "sold", "new"], "numbers"),
+        **dict.fromkeys(["kind", "street"], "texts"),
+    }
+    np.testing.assert_allclose(scored.predict_interval(new), wanted, rtol=1e-9)
+    days = (new["sold"] - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    columns = {"size": new["size"], "sold": days, "new": new["new"].astype(float)}
+    columns |= {"kind": new["kind"].fillna(""), "street": new["street"]}
+    given = {name: np.asarray(column)[:, None] for name, column in columns.items()}
+    given |= {name: given[name].astype(object) for name in ("kind", "street")}
+    np.testing.assert_allclose(intervals_of(of_onnx(tmp_path / "m.onnx", **given)), wanted, rtol=1e-9)
+
+
+def test_a_model_that_skl2onnx_converts_is_exported_to_onnx_only(tmp_path):
+    model, X = fitted(KNeighborsRegressor(3)), data(30, seed=1)[0]
+    export_onnx(model, tmp_path / "m.onnx", LEVELS)
+    wanted = model.predict_interval(X, LEVELS)
+    np.testing.assert_allclose(intervals_of(of_onnx(tmp_path / "m.onnx", X=X)), wanted, rtol=1e-9)
+    with pytest.raises(ExportError, match="a KNeighborsRegressor cannot be written for NumPy alone.*bands_only=True"):
+        export_numpy(model, tmp_path / "m.npz")
+
+
+def test_the_bands_alone_take_prediction_and_standard_deviation(tmp_path):
+    model, X = fitted(BayesianRidge(), base_scale="model"), data(30, seed=1)[0]
+    with pytest.raises(ExportError, match="standard deviation of a BayesianRidge.*bands_only=True"):
+        export_onnx(model, tmp_path / "m.onnx")
+    export_onnx(model, tmp_path / "m.onnx", LEVELS, bands_only=True)
+    export_numpy(model, tmp_path / "m.npz", LEVELS, bands_only=True)
+    mean, std = model.estimator_.predict(X, return_std=True)
+    found = of_onnx(tmp_path / "m.onnx", X=X, prediction=mean[:, None], std=std[:, None])
+    assert sorted(found) == ["lower", "support", "upper"]
+    np.testing.assert_allclose(intervals_of(found), model.predict_interval(X, LEVELS), rtol=1e-9)
+    by_numpy = load_scorer(tmp_path / "m.npz").predict_interval(X, prediction=mean, std=std)
+    np.testing.assert_allclose(by_numpy, model.predict_interval(X, LEVELS), rtol=1e-9)
+    with pytest.raises(ValueError, match="bands only"):
+        load_scorer(tmp_path / "m.npz").predict(X, prediction=mean, std=std)
+
+
+def mean_of_rows(X):
+    return X.mean(axis=1)
+
+
+def weighted():
+    model = fitted(calibration_size=None)
+    return model.conformalize(*data(60, seed=2), likelihood_ratio=np.arange(1.0, 61.0))
+
+
+REFUSED = [
+    (lambda: fitted(mean_of_rows), "CallableRegressor.*bands_only=True"),
+    (lambda: fitted(SVR()), "onnxruntime does not run the graph.*SVMRegressor.*Nothing was written"),
+    (lambda: fitted(calibration_size="cross"), "calibration_size='cross'"),
+    (weighted, "likelihood_ratio"),
+    (lambda: SplitCP(Ridge()).fit(*data()), "model is a SplitCP: expected a fitted SoSBandRegressor"),
+    (lambda: fitted(preprocessor=FunctionTransformer(np.sin)), "FunctionTransformer"),
+    (lambda: fitted(noise_features="inputs", lengthscale="median", kernel=lambda X, Y: (1 + X @ Y.T) ** 2), "kernel:"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED)
+def test_what_cannot_be_exported_is_named_and_leaves_no_file(make, message, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SosbandsWarning)
+        model = make()
+    with pytest.raises(ExportError, match=message):
+        export_onnx(model, tmp_path / "m.onnx", rows=data(10)[0])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_arguments_are_checked_before_the_work(ridge, tmp_path):
+    with pytest.raises(ValueError, match="bands_only='yes': expected True or False"):
+        export_onnx(ridge, tmp_path / "m.onnx", bands_only="yes")
+    with pytest.raises(ValueError, match="confidence_level"):
+        export_onnx(ridge, tmp_path / "m.onnx", 1.5)
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        export_numpy(ridge, tmp_path / "nowhere" / "m.npz")
+
+
+# ---------------------------------------------------------------- NumPy alone
+
+
+def test_the_scorer_loads_neither_scipy_nor_scikit_learn(ridge, tmp_path):
+    export_numpy(ridge, tmp_path / "m.npz")
+    code = (
+        "import sys\nfrom sosbands.serving import load_scorer\n"
+        f"print(load_scorer({str(tmp_path / 'm.npz')!r}).predict_interval([[5.0, 0.0]]).tolist())\n"
+        "print(sorted({'scipy', 'sklearn', 'joblib', 'onnx', 'onnxruntime', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ends, loaded = done.stdout.splitlines()
+    np.testing.assert_allclose(ast.literal_eval(ends), ridge.predict_interval([[5.0, 0.0]]), rtol=1e-12)
+    assert loaded == "[]"
+
+
+def test_the_scorer_is_one_file_that_imports_numpy_alone():
+    nodes = ast.walk(ast.parse(Path(scorer.__file__).read_text(encoding="utf-8")))
+    found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    assert found <= {"json", "zipfile", "numpy"}
+
+
+def test_other_files_are_named(tmp_path):
+    (tmp_path / "text.npz").write_text("no archive")
+    np.savez(tmp_path / "other.npz", x=np.zeros(3))
+    np.savez(tmp_path / "later.npz", program=np.frombuffer(b'{"format": 99}', dtype=np.uint8))
+    np.savez(tmp_path / "pickled.npz", program=np.array([{}], dtype=object))
+    for name in ("text", "other", "pickled"):
+        with pytest.raises(ValueError, match=rf"{name}.npz.*expected a file of export_numpy"):
+            load_scorer(tmp_path / f"{name}.npz")
+    with pytest.raises(ValueError, match="has format 99: expected 1"):
+        load_scorer(tmp_path / "later.npz")
+
+
+def test_a_table_without_names_is_checked_and_exported(tmp_path):
+    X, y = table()
+    model = SoSBandRegressor(**{**FIXED, "lengthscale": 10.0}).fit(X[["size", "kind"]].to_numpy(), y)
+    export_numpy(model, tmp_path / "m.npz")
+    scored = load_scorer(tmp_path / "m.npz").predict_interval({"x0": [50.0, np.nan], "x1": ["flat", None]})
+    rows = np.array([[50.0, "flat"], [np.nan, None]], dtype=object)
+    np.testing.assert_allclose(scored, model.predict_interval(rows), rtol=1e-9)
