@@ -50,7 +50,7 @@ def literal_optimum(problem, states):
         cost = cost + COST["b"] / N * cp.sum(f) + COST["lam1"] * cp.trace(S) + COST["lam2"] * squares
         values.append(f)
     if len(values) == 2:
-        cost = cost + cp.sum(cp.multiply(problem.pens * np.ones(N), cp.square(values[0] - values[1])))
+        cost = cost + cp.sum_squares(cp.multiply(np.sqrt(problem.pens * np.ones(N)), values[0] - values[1]))
     return cp.Problem(cp.Minimize(cost), constraints).solve(solver="CLARABEL")
 
 
