@@ -14,10 +14,11 @@ from sosbands.conformal.arguments import read_kind, read_level, read_levels, rea
 from sosbands.conformal.band import Band, interval
 from sosbands.conformal.calibration import Calibration
 from sosbands.conformal.frames import NUMPY, OUTPUTS, as_frame
+from sosbands.conformal.predictive import DistributionMixin
 from sosbands.exceptions import CrossedIntervalsWarning, NotCalibratedError, TooFewCalibrationPointsWarning
 
 
-class IntervalMixin:
+class IntervalMixin(DistributionMixin):
     """Conformal calibration for a regressor that offers an uncalibrated band.
 
     A subclass has the constructor parameters `confidence_level` and `calibration` and the method ``_band(X)``, which

@@ -9,6 +9,7 @@ import numpy as np
 from sosbands._words import many
 from sosbands.conformal import move_in_words, points_needed, side_levels
 from sosbands.conformal.cross import proven_coverage
+from sosbands.conformal.scores import normal_places
 from sosbands.point_models.defaults import model_words
 from sosbands.tables import TableEncoder
 from sosbands.tuning.views import INPUTS, NO_SCALE
@@ -21,7 +22,7 @@ def describe(model: Any) -> str:
 
 def paragraphs(model: Any) -> dict[str, str]:
     """The same by subject, without those that there is nothing to say about."""
-    sections = (_learnt, _columns, _rows, _reasons, _asymmetry, _shape, _certificate, _calibration, _promise)
+    sections = (_learnt, _columns, _rows, _reasons, _asymmetry, _shape, _certificate, _nested, _calibration, _promise)
     said = {section.__name__.removeprefix("_"): section(model) for section in sections}
     return {subject: words for subject, words in said.items() if words}
 
@@ -111,6 +112,18 @@ def _certificate(model: Any) -> str:
         f" that leave out {left_out:.1e} of the kernel's trace" if left_out > 1e-12 else ""
     )
     return f"{start}, found in {c['seconds']:.2g} s with {features}."
+
+
+def _nested(model: Any) -> str:
+    """The nested bands; nothing of a model without them."""
+    if model.nested_ is None:
+        return ""
+    coverages, gaps = model.nested_.coverages, [each["gap"] for each in model.nested_certificates_ or ()]
+    named, places = ", ".join(map(_percent, coverages)), ", ".join(f"{each:.3g}" for each in normal_places(coverages))
+    return (
+        f"Nested bands in use, learnt for {named}; on the scale of calibration they lie at {places}. Each is certified "
+        f"to {max([*gaps, 1e-16]):.1e} as a step from the last."
+    )
 
 
 def _calibration(model: Any) -> str:
