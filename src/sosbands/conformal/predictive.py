@@ -67,8 +67,7 @@ class DistributionMixin:
         for part in parts:
             for k, level in enumerate(levels):
                 found[part.rows, k] = part.places.quantiles(part.band, level, part.weights)
-        self._warn_of_infinite_quantiles(found, levels)
-        self._check_band(band)  # type: ignore[attr-defined]
+        self._warn_of_quantiles(found, levels, band)
         kind = getattr(self, "_sklearn_output_config", {}).get("intervals", NUMPY)
         if kind != NUMPY:
             return named_columns(found, quantile_names(levels, many), kind, getattr(X, "index", None))
@@ -128,18 +127,11 @@ class DistributionMixin:
     def _placed(self, wanted: str, X: Any, groups: Any, likelihood_ratio: Any) -> tuple[Band, list[Placed]]:
         """The band of all rows, and the parts of it with their calibration places."""
         calibration: Calibration = self._calibrated(wanted)  # type: ignore[attr-defined]
-        places = calibration.places()
         band: Band = self._band(X)  # type: ignore[attr-defined]
-        labels, weights = calibration.read_rows(len(band), groups, likelihood_ratio)
-        if labels is None:
-            return band, [Placed(np.arange(len(band)), band, places[None], weights)]
-        parts = [
-            Placed(rows, band.take(rows), places[label], None if weights is None else weights[rows])
-            for label, rows in rows_by_label(labels)
-        ]
-        return band, parts
+        return band, placed(calibration, band, groups, likelihood_ratio)
 
-    def _warn_of_infinite_quantiles(self, found: Array, levels: list[float]) -> None:
+    def _warn_of_quantiles(self, found: Array, levels: list[float], band: Band) -> None:
+        """Of infinite ones, and of those at doubtful rows."""
         reasons = []
         for level, values in zip(levels, found.T, strict=True):
             infinite = int(np.count_nonzero(np.isinf(values)))
@@ -149,6 +141,19 @@ class DistributionMixin:
                 reasons.append(f"quantile {level:g} needs at least {needed:.0f} calibration points; {words}")
         if reasons:
             warnings.warn("; ".join(reasons), TooFewCalibrationPointsWarning, stacklevel=3)
+        self._check_band(band)  # type: ignore[attr-defined]
+
+
+def placed(calibration: Calibration, band: Band, groups: Any, likelihood_ratio: Any) -> list[Placed]:
+    """The rows of a band with their calibration places, group by group."""
+    places = calibration.places()
+    labels, weights = calibration.read_rows(len(band), groups, likelihood_ratio)
+    if labels is None:
+        return [Placed(np.arange(len(band)), band, places[None], weights)]
+    return [
+        Placed(rows, band.take(rows), places[label], None if weights is None else weights[rows])
+        for label, rows in rows_by_label(labels)
+    ]
 
 
 def _read_thresholds(y: Any, n_rows: int) -> Array:

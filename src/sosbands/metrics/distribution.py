@@ -36,13 +36,20 @@ def crps(
         How much each row counts.
     """
     y, table, p = _read_distribution(y, values, levels)
-    order = np.sort(table, axis=1) if levels is None else table
+    return mean_over_rows(_row_scores(y, np.sort(table, axis=1) if levels is None else table, p), sample_weight)
+
+
+def ensemble_crps(y: Array, values: Array) -> Array:
+    """`crps` of each row, of equally likely values in increasing order; nothing is checked."""
+    return _row_scores(y, values, np.full(values.shape[1], 1 / values.shape[1]))
+
+
+def _row_scores(y: Array, order: Array, p: Array) -> Array:
     # sum_jk p_j p_k |v_j - v_k| = 2 sum_j p_j v_j (P_j + P_(j-1) - 1), P the cumulated weights; these factors sum to 0
     away, below = order - y[:, None], np.cumsum(p)
     with np.errstate(invalid="ignore"):
         each = np.abs(away) @ p - away @ (p * (2 * below - p - 1))
-    each = np.where(np.isinf(order).any(axis=1), np.inf, np.maximum(each, 0.0))
-    return mean_over_rows(each, sample_weight)
+    return np.where(np.isinf(order).any(axis=1), np.inf, np.maximum(each, 0.0))
 
 
 def normal_crps(

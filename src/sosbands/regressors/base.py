@@ -283,9 +283,9 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         center, band = self._prediction_and_band(X)
         if "copies_" in vars(self):
             made, reasons = predict_cross(self, X, band, levels, lower_share, groups, likelihood_ratio)
-            warn_of_infinite(reasons, 4)
+            warn_of_infinite(reasons, 5)
             return center, band, made
-        q = self._conformal_quantiles(len(band), levels, lower_share, groups, likelihood_ratio, 4)
+        q = self._conformal_quantiles(len(band), levels, lower_share, groups, likelihood_ratio, 5)
         return center, band, [interval(band, *ends_of_level.T) for ends_of_level in q]
 
     def _conformal_quantiles(self, *arguments: Any) -> list[Array]:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from sosbands._arguments import check_choice
 from sosbands._types import Array, IntArray
 from sosbands._words import share_of
 from sosbands.bands import NestedFunctions, learn_band_sequence
@@ -33,7 +34,7 @@ from sosbands.regressors.parameters import (
     scales_wanted,
 )
 from sosbands.regressors.rows import Rows, dense_points, learn_preprocessor, sampled, without_outliers
-from sosbands.regressors.summary import describe
+from sosbands.regressors.summary import LOWER_SHARE, describe
 from sosbands.tables import TableEncoder
 from sosbands.tuning import Rules, TuningReport
 from sosbands.tuning.views import FOREST, MODEL, NoiseView, RowFacts
@@ -446,10 +447,17 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         """
         return explain(self, X, confidence_level, groups, likelihood_ratio)
 
-    def summary(self) -> str:
-        """What was learnt, in words."""
+    def summary(self, side: str = "both") -> str:
+        """What was learnt, in words.
+
+        Parameters
+        ----------
+        side : {"both", "lower", "upper"}
+            The ends that intervals have; one alone takes all of the miscoverage, as with ``lower_share`` 1 or 0.
+        """
         check_is_fitted(self, LEARNT)
-        return describe(self)
+        check_choice("side", side, tuple(LOWER_SHARE))
+        return describe(self, side)
 
     def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         facts = self._facts(rows)
@@ -504,7 +512,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
                 f"{share_of(far, len(band), 'row')} far from the learning data (support below {limit:g}): the data say "
                 "nothing about the noise there",
                 OffDataWarning,
-                stacklevel=3,  # the caller of predict_interval
+                stacklevel=4,  # the caller of predict_interval, predict_quantile or evaluate
             )
 
     def _metric_points(self, X: Any) -> dict[str, Array]:
