@@ -126,6 +126,7 @@ def crossing_row(axes: dict, seed: int) -> dict:
         if model.nested_ is not None:
             knots = model._band(new).knots
             crossed["bands"] += int(sum(np.sum(np.diff(each, axis=1) < 0) for each in (knots.lower, knots.upper)))
+    crossed = {f"crossed_{name}": count for name, count in crossed.items()}
     return {"n_rows": rows, "cpu_seconds": process_time() - clock, **crossed}
 
 
