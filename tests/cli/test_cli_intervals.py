@@ -101,6 +101,55 @@ def test_fit_says_what_a_single_end_promises(folder):
     )
 
 
+def test_a_single_end_with_groups_is_all_that_fit_speaks_of(folder):
+    words = ("--target", "y", "--drop", "row", "--groups", "ward", "--side", "upper", "-o", folder / "g.model", *FAST)
+    printed = " ".join(done("fit", folder / "groups.csv", *words).split())
+    assert "Calibration at 90%: a number added to the upper end, its own for each group." in printed
+    assert "within each group at least 90% of new rows lie at or below their upper end, on average" in printed
+    assert "both ends" not in printed
+    assert "their interval" not in printed
+
+
+def test_quantiles_are_written_in_columns(folder):
+    found = predicted(folder, "plain.model", "--quantiles", "0.5,0.05,0.95")
+    names = ["quantile_5", "quantile_50", "quantile_95"]
+    assert list(found.columns) == ["prediction", *names, "support"]
+    model = library.load(folder / "plain.model")
+    assert np.array_equal(found[names], model.predict_quantile(NEW[["a", "b"]], [0.05, 0.5, 0.95]))
+    one_sided = predicted(folder, "upper.model", "--confidence-level", "0.95")
+    assert np.array_equal(one_sided["upper"], predicted(folder, "upper.model", "--quantiles", "0.95")["quantile_95"])
+
+
+def test_quantiles_by_groups(folder):
+    found = predicted(folder, "groups.model", "--quantiles", "0.1,0.9")
+    labels = NEW.ward.to_numpy(dtype=str)
+    expected = library.load(folder / "groups.model").predict_quantile(NEW[["a", "b"]], [0.1, 0.9], groups=labels)
+    assert np.array_equal(found[["quantile_10", "quantile_90"]], expected)
+
+
+def test_what_is_said_of_quantiles(folder):
+    words = ("predict", folder / "plain.model", folder / "new.csv", "-o", folder / "o.csv", "--quantiles", "0.001,0.5")
+    result = sosbands(*words)
+    assert result.exit_code == 0, result.stderr
+    assert "100 of 100 quantiles are infinite at 0.001: there are too few calibration rows" in result.stderr
+    assert "100 rows with quantiles 0.001, 0.5 written to" in result.stdout
+    assert json.loads(done(*words, "--json"))["n_infinite"] == [100, 0]
+    both = sosbands(*words, "--side", "upper")
+    assert both.exit_code == 1
+    assert "--quantiles beside --confidence-level or --side: expected quantiles or intervals, not both" in both.stderr
+
+
+def test_nested_bands_from_the_command_line(folder):
+    words = ("--target", "y", "--drop", "row", "--drop", "ward", "--nested-coverages", "0.9,0.5", *FAST, "--json")
+    found = json.loads(done("fit", folder / "groups.csv", *words, "-o", folder / "nested.model"))
+    assert found["nested_coverages"] == [0.5, 0.9]
+    assert "Nested bands in use, learnt for 50%, 90%" in found["summary"]
+    ends = predicted(folder, "nested.model", "--confidence-level", "0.5,0.7,0.9")
+    assert (ends.lower_90 <= ends.lower_70).all()
+    assert (ends.lower_70 <= ends.lower_50).all()
+    assert (ends.upper_50 <= ends.upper_70).all()
+
+
 def test_groups_are_calibrated_apart_and_not_learnt_from(folder):
     model = library.load(folder / "groups.model")
     assert list(model.feature_names_in_) == ["a", "b"]

@@ -96,6 +96,7 @@ MODELS = {
     "pipeline": {"estimator": make_pipeline(PolynomialFeatures(2), LinearRegression())},
     "kernel object": {"estimator": LinearRegression(), "kernel": 2.0 * Matern(1.5, nu=1.5)},
     "two lengthscales": {"estimator": LinearRegression(), "lengthscale": {"lower": 1.0, "upper": [2.0, 0.5]}},
+    "nested bands": {"estimator": LinearRegression(), "nested_coverages": [0.5, 0.9]},
     "operator pair": {"estimator": LinearRegression(), "symmetry_kind": "operator", "symmetry_penalty": (0.1, 1.0)},
     "symmetric limit": {"estimator": LinearRegression(), "symmetry_penalty": np.inf, "calibration": "asymmetric"},
     "transformer": {"estimator": LinearRegression(), "preprocessor": PolynomialFeatures(2)},
@@ -473,6 +474,25 @@ def test_arrays_of_other_numbers_than_declared_are_refused(dtype, model, path):
         ModelFileError, match=f"B of SoSFunction is an array of {np.dtype(dtype)}, expected an array of float64"
     ):
         load(path)
+
+
+LATER = ("inner_places", "nested_coverages", "nested_", "nested_steps_", "nested_certificates_")
+
+
+def test_files_from_before_distributions_are_read(model, path):
+    """Everything else is as it was; what quantiles need is asked for."""
+    model.save(path)
+    arrays, facts = opened(path.read_bytes())
+    objects = json.loads(arrays[files.MODEL].tobytes())
+    for each in objects:
+        each["fields"] = {name: value for name, value in each["fields"].items() if name not in LATER}
+    arrays[files.MODEL] = np.frombuffer(json.dumps(objects).encode(), dtype=np.uint8)
+    path.write_bytes(closed(arrays, facts))
+    loaded = load(path)
+    assert_same(loaded, model)
+    assert "crps" not in loaded.evaluate(X, Y)
+    with pytest.raises(ValueError, match="which an earlier version made, keeps no places inside the band"):
+        loaded.predict_quantile(X_NEW, 0.5)
 
 
 @pytest.mark.parametrize(("kind", "many"), [("a subclass of the reader", 5_000_000), ("deep", 0)])

@@ -153,7 +153,7 @@ def learn_band_path(
         raise ValueError(
             f"{len(given)} of symmetry_penalties, width_penalties and learning_coverages were given: expected one"
         )
-    _check_names("learn_band_path", settings)
+    check_names("learn_band_path", settings)
     ((name, values),) = given.items()
     if name == "symmetry_penalty":
         read = read_settings(**settings)
@@ -181,7 +181,7 @@ def learn_band_sequence(
     **settings
         As in :func:`learn_band_path`.
     """
-    _check_names("learn_band_sequence", settings)
+    check_names("learn_band_sequence", settings)
     each = []
     for one in wanted:
         rest = {name: value for name, value in one.items() if name not in ("lengthscale", "symmetry_penalty")}
@@ -208,7 +208,7 @@ def learn_band_grid(
     **settings
         As in :func:`learn_band_path`.
     """
-    _check_names("learn_band_grid", settings)
+    check_names("learn_band_grid", settings)
     read = read_settings(**settings)
     penalties = [read.symmetry(penalty) for penalty in symmetry_penalties]
     columns = range(len(penalties))
@@ -218,7 +218,8 @@ def learn_band_grid(
     return ((i, j, solution) for (i, j), solution in zip(order, solutions, strict=True))
 
 
-def _check_names(function: str, settings: dict[str, Any]) -> None:
+def check_names(function: str, settings: dict[str, Any]) -> None:
+    """Complain about a keyword that is no setting."""
     unknown = sorted(set(settings) - set(inspect.signature(read_settings).parameters))
     if unknown:
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
@@ -252,12 +253,7 @@ def _sequence(
 
 def _prepared(data: LearningData, wanted: list[Wanted], settings: BandSettings) -> list[PreparedBands]:
     """What each problem needs; each is stated once, so that what is wrong with it is said."""
-    scale = settings.normalize if isinstance(settings.normalize, PenaltyScale) else None
-    if isinstance(settings.normalize, str) and data.r.any():
-        scale = PenaltyScale.of_residuals(data.r, data.weights)
-    if settings.normalize is True and data.r.any():
-        numbers = (settings.kernel, settings.rank, settings.tol, settings.solver, data.weights)
-        scale = penalty_scale(data.points, data.r, *numbers)
+    scale = common_scale(data, settings)
     setups: list[PreparedBands] = []
     for before, each in zip([None, *wanted], wanted, strict=False):
         if before is not None and _same(each.lengthscale, before.lengthscale):
@@ -268,6 +264,18 @@ def _prepared(data: LearningData, wanted: list[Wanted], settings: BandSettings) 
         for setup, each in zip(setups, wanted, strict=True):
             setup.problem(each.symmetry)
     return setups
+
+
+def common_scale(data: LearningData, settings: BandSettings) -> PenaltyScale | None:
+    """Units of the penalties, the same for all problems of a sequence; None if they are taken literally."""
+    if isinstance(settings.normalize, PenaltyScale):
+        return settings.normalize
+    if not settings.normalize or not data.r.any():
+        return None
+    if isinstance(settings.normalize, str):
+        return PenaltyScale.of_residuals(data.r, data.weights)
+    numbers = (settings.kernel, settings.rank, settings.tol, settings.solver, data.weights)
+    return penalty_scale(data.points, data.r, *numbers)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -291,10 +299,10 @@ def _solved(
         with ONE_THREAD:  # not while the caller works between two solutions
             result = next(results)
             solution = setup.solution(current[0], result)
-        yield _certified(solution, settings.tol, depth)
+        yield certified(solution, settings.tol, depth)
 
 
-def _certified(solution: BandSolution, tol: float, depth: int) -> BandSolution:
+def certified(solution: BandSolution, tol: float, depth: int) -> BandSolution:
     """Pass a solution on, with a warning if it misses the tolerance."""
     if solution.status != Status.CONVERGED:
         warnings.warn(

@@ -73,6 +73,12 @@ class PreparedBands:
         other.__dict__["_spaces"] = self._spaces
         return other
 
+    def with_targets(self, r: Array, cost: SideCost) -> PreparedBands:
+        """The same features with other residuals and another cost; the units of the penalties stay what they are."""
+        other = replace(self, r=r, given=cost)
+        other.__dict__["_spaces"] = self._spaces
+        return other
+
     @cached_property
     def units(self) -> SolverUnits:
         """Units of the solver."""

@@ -238,5 +238,5 @@ class SquaredSoS(Baseline):
                 f"{share_of(far, len(band), 'row')} far from the learning data (support below {LITTLE_SUPPORT}): the "
                 "intervals shrink to the prediction there",
                 OffDataWarning,
-                stacklevel=3,  # the caller of predict_interval
+                stacklevel=4,  # the caller of predict_interval, predict_quantile or evaluate
             )

@@ -41,6 +41,8 @@ MEANINGS = {
     "worst_set_coverage": "least coverage among ten sets of 100 neighbours; low values are bad",
     "worst_set_coverage_lower": "the same for the lower ends",
     "worst_set_coverage_upper": "the same for the upper ends",
+    "crps": "score of the whole distribution, on average, in units of the target; lower is better",
+    "pit_distance": "largest difference between a probability and the share of rows that it holds; 0 is best",
     "n": "rows",
     "n_infinite": "rows whose interval has no end on some side",
     "n_empty": "rows whose interval is one point",

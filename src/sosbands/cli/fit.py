@@ -46,6 +46,7 @@ def fit(  # noqa: PLR0913
     noise_features: options.NoiseFeatures = "auto",
     width_penalty: options.WidthPenalty = "auto",
     learning_coverage: options.LearningCoverage = "auto",
+    nested_coverages: options.NestedCoverages = [],  # noqa: B006
     outlier_fraction: options.OutlierFraction = "0",
     rank: options.Rank = "auto",
     max_seconds: options.MaxSeconds = "60",
@@ -78,6 +79,7 @@ def fit(  # noqa: PLR0913
         "noise_features": noise_features,
         "width_penalty": width_penalty,
         "learning_coverage": learning_coverage,
+        "nested_coverages": sorted(map(float, nested_coverages)) or None,
         "outlier_fraction": outlier_fraction,
         "rank": rank,
         "max_seconds": max_seconds,
@@ -125,9 +127,9 @@ def words_of(fitted: Any) -> str:
     asked = Asked.of_model(fitted)
     if asked.side == BOTH:
         return str(fitted.summary())
-    beyond = "above" if asked.side == UPPER else "below"
-    one = f"Asked for {asked.side} ends alone, which take all of the miscoverage: at most"
-    return f"{fitted.summary()}\n{one} {percent(1 - fitted.confidence_level)} of new rows lie {beyond} theirs."
+    beyond, missed = "above" if asked.side == UPPER else "below", percent(1 - fitted.confidence_level)
+    one = f"Asked for {asked.side} ends alone, which take all of the miscoverage: at most {missed} of new rows lie"
+    return f"{fitted.summary(asked.side)}\n{one} {beyond} theirs."
 
 
 def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: float) -> dict[str, Any]:
@@ -175,6 +177,7 @@ def _chosen(fitted: Any) -> dict[str, Any]:
         "lengthscale": fitted.lengthscale_,
         "width_penalty": fitted.width_penalty_,
         "learning_coverage": fitted.learning_coverage_,
+        "nested_coverages": None if fitted.nested_ is None else list(fitted.nested_.coverages),
         "symmetry_penalty": fitted.symmetry_penalty_,
         "conformal_score": fitted.conformal_score_,
         "reasons": [] if tuning is None else list(tuning.reasons),

@@ -15,10 +15,10 @@ from sosbands.cli.output import listed
 from sosbands.cli.table_files import TableFile
 from sosbands.conformal import interval
 from sosbands.exceptions import TooFewCalibrationPointsWarning
+from sosbands.regressors.summary import LOWER_SHARE as LOWER_SHARE  # of each side
 from sosbands.tables.kinds import CATEGORY
 
 BOTH, LOWER, UPPER = SIDES = ("both", "lower", "upper")
-LOWER_SHARE = {BOTH: 0.5, LOWER: 1.0, UPPER: 0.0}  # part of the miscoverage that rows below the interval may have
 RECORD = "asked_"  # attribute of a model that the command line has fitted
 NO_LABEL = "(missing)"
 

@@ -188,6 +188,16 @@ Levels = Annotated[
         "repeating the option, are told apart by columns such as lower_80 and upper_80.",
     ),
 ]
+NestedCoverages = Annotated[
+    list[str],
+    typer.Option(
+        "--nested-coverages",
+        metavar="SHARE",
+        callback=read_levels,
+        help="Learn a band for each of these shares, such as 0.5,0.8,0.9,0.95, each inside the next: for models that "
+        "are asked for several levels or for quantiles.",
+    ),
+]
 NewLevel = Annotated[
     float,
     typer.Option(

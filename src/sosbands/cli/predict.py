@@ -20,8 +20,10 @@ from sosbands.cli.model_files import load_model
 from sosbands.cli.output import Output, decimals_for, listed, percent
 from sosbands.cli.progress import counted
 from sosbands.cli.table_files import TableFile, check_output, open_table, table_suffix, table_writer
-from sosbands.conformal.frames import interval_names
+from sosbands.conformal.calibration import rows_by_label
+from sosbands.conformal.frames import interval_names, quantile_names
 from sosbands.exceptions import LITTLE_SUPPORT
+from sosbands.regressors.cross import refuse
 
 PREDICTION, SUPPORT = "prediction", "support"
 SUPPORT_DECIMALS = 4
@@ -33,6 +35,15 @@ def predict(  # noqa: PLR0913
     output: Annotated[Path, typer.Option("-o", "--output", metavar="OUT", help="CSV or Parquet file to write.")],
     confidence_level: options.Levels = [],  # noqa: B006
     side: options.NewSide = None,
+    quantiles: Annotated[
+        list[str],
+        typer.Option(
+            "--quantiles",
+            metavar="Q",
+            callback=options.read_levels,
+            help="Quantiles instead of intervals, such as 0.05,0.5,0.95: columns quantile_5, quantile_50, quantile_95.",
+        ),
+    ] = [],  # noqa: B006
     groups: options.NewGroups = None,
     ids: Annotated[
         list[str], typer.Option("--id", metavar="COLUMN", help="Column of DATA to write first. May be repeated.")
@@ -51,15 +62,18 @@ def predict(  # noqa: PLR0913
     trust: options.Trust = [],  # noqa: B006
     json: options.Json = False,
 ) -> None:
-    """Write prediction, lower and upper end and support for each row of DATA.
+    """Write prediction, lower and upper end and support for each row of DATA, or quantiles in place of the ends.
 
     Support is 1 at the learning rows and near 0 where they say nothing. Files of any length need little memory.
 
     \b
     Example:
       sosbands predict price.model new.csv -o intervals.csv --id house --confidence-level 0.8,0.95
+      sosbands predict price.model new.csv -o quantiles.csv --quantiles 0.05,0.5,0.95
     """  # noqa: D301
     says = Output(json)
+    if quantiles and (confidence_level or side):
+        raise ValueError("--quantiles beside --confidence-level or --side: expected quantiles or intervals, not both")
     table_suffix(output, "output")
     check_output(output, apart_from=[data, model])
     file = open_table(data)
@@ -74,16 +88,16 @@ def predict(  # noqa: PLR0913
     levels = confidence_level or [fitted.confidence_level]
     clock = time.perf_counter()
     with says.listening():
-        prediction = Prediction(fitted, columns, asked, levels)  # type: ignore[arg-type]
+        prediction = (
+            QuantilePrediction(fitted, columns, asked, sorted(map(float, quantiles)))
+            if quantiles
+            else Prediction(fitted, columns, asked, levels)  # type: ignore[arg-type]
+        )
         totals = prediction.write(file, output, kept, digits, says)
     totals.report(says)
     seconds = time.perf_counter() - clock
-    named = " and ".join(percent(level) for level in totals.levels)
-    ends = "intervals" if len(asked.ends) == 2 else f"{asked.side} ends"
-    words = f"{many(totals.rows, 'row')} with {named} {ends} written to {output} in {seconds:.1f} s"
-    says.result(
-        words, {"output": str(output), "rows": totals.rows, "side": asked.side, **totals.data(), "seconds": seconds}
-    )
+    words = f"{many(totals.rows, 'row')} with {totals.named()} written to {output} in {seconds:.1f} s"
+    says.result(words, {"output": str(output), "rows": totals.rows, **totals.data(), "seconds": seconds})
 
 
 @dataclass
@@ -114,6 +128,11 @@ class Totals:
         self.far += int(np.count_nonzero(support < self.limit))
         self.tally.count(frame)
 
+    def named(self) -> str:
+        """What was written."""
+        ends = "intervals" if len(self.asked.ends) == 2 else f"{self.asked.side} ends"
+        return f"{' and '.join(percent(level) for level in self.levels)} {ends}"
+
     def data(self) -> dict[str, Any]:
         """For programs: numbers for one level, lists for several."""
         mean = self.width / self.rows if self.rows else np.full(len(self.levels), np.nan)
@@ -124,7 +143,8 @@ class Totals:
             "n_infinite": self.infinite.tolist(),
         }
         one = len(self.levels) == 1
-        return {**{name: values[0] if one else values for name, values in each.items()}, "n_off_data": self.far}
+        found = {name: values[0] if one else values for name, values in each.items()}
+        return {"side": self.asked.side, **found, "n_off_data": self.far}
 
     def report(self, says: Output) -> None:
         """Say what users should know of."""
@@ -136,6 +156,10 @@ class Totals:
                 f"{share_of(self.far, self.rows, 'row')} far from the learning rows (support below {self.limit:g}): "
                 "there the learning rows say nothing about the noise"
             )
+        self.report_infinite(says)
+
+    def report_infinite(self, says: Output) -> None:
+        """Say which intervals are, or are empty."""
         for level, empty, infinite in zip(self.levels, self.empty.tolist(), self.infinite.tolist(), strict=True):
             if infinite and self.asked.groups is not None:
                 says.note(
@@ -150,6 +174,8 @@ class Totals:
 
 class Prediction:
     """What `predict`, `predict_interval` and `support` give, with everything about a row computed once."""
+
+    totals: type[Totals] = Totals
 
     def __init__(self, fitted: Any, columns: Columns, asked: Asked, levels: list[float]) -> None:
         self.fitted, self.columns, self.asked, self.levels = fitted, columns, asked, levels
@@ -166,7 +192,7 @@ class Prediction:
             [*(file.schema.field(name) for name in kept), *((name, pa.float64()) for name in self.names)]
         )
         limit = getattr(self.fitted, "support_limit", LITTLE_SUPPORT)
-        totals = Totals(Tally(self.columns), self.levels, self.asked, limit)
+        totals = self.totals(Tally(self.columns), self.levels, self.asked, limit)
         groups = [] if self.asked.groups is None else [self.asked.groups]
         used = list(dict.fromkeys([*kept, *self.columns.features, *groups]))
         error = float(getattr(self.fitted, "residual_rms_", 0.0))
@@ -208,3 +234,47 @@ class Rounding:
             distances = self.error if self.error > 0 else np.abs(np.array(numbers[1:]) - center)
             self.decimals = decimals_for(distances, self.digits, otherwise=np.abs(center))
         return [*(np.round(each, self.decimals) for each in numbers), np.round(support, SUPPORT_DECIMALS)]
+
+
+class QuantileTotals(Totals):
+    """What was seen of quantiles, which `levels` are the probabilities of."""
+
+    def named(self) -> str:
+        """What was written."""
+        return f"quantiles {', '.join(f'{level:g}' for level in self.levels)}"
+
+    def data(self) -> dict[str, Any]:
+        """For programs: a list of each."""
+        return {"quantiles": self.levels, "n_infinite": self.infinite.tolist(), "n_off_data": self.far}
+
+    def report_infinite(self, says: Output) -> None:
+        """Say which quantiles are."""
+        for level, count in zip(self.levels, self.infinite.tolist(), strict=True):
+            if count:
+                words = share_of(count, self.rows, "quantile")
+                says.note(f"{words} infinite at {level:g}: there are too few calibration rows")
+
+
+class QuantilePrediction(Prediction):
+    """The same for quantiles, each of which stands in place of the upper end of an interval."""
+
+    totals = QuantileTotals
+
+    def __init__(self, fitted: Any, columns: Columns, asked: Asked, levels: list[float]) -> None:
+        refuse("--quantiles", hasattr(fitted, "copies_"), "places in the bands of several copies are not comparable")
+        super().__init__(fitted, columns, Asked(BOTH, asked.groups), [])
+        self.asked = Asked(UPPER, asked.groups)
+        self.levels, self.places = levels, fitted.calibration_.places()
+        self.names = [PREDICTION, *quantile_names(levels), SUPPORT]
+
+    def _of(self, frame: Any, labels: Any, file: TableFile) -> tuple[Array, list[Array], Array]:
+        center, band = self.fitted._prediction_and_band(frame)
+        known = self.quantiles.known(labels, f"{file.path}: column {self.asked.groups!r}")
+        self.fitted.calibration_.read_rows(len(band), known)
+        parts = [(None, np.arange(len(band)))] if known is None else list(rows_by_label(known))
+        found = np.empty((len(self.levels), len(band)))
+        for label, rows in parts:
+            some = band.take(rows)
+            found[:, rows] = [self.places[label].quantiles(some, level) for level in self.levels]
+        ends = [np.stack([each, each], axis=1) for each in found]
+        return center, ends, np.full(len(frame), np.nan) if band.support is None else band.support

@@ -2,6 +2,8 @@
 
 from sosbands.conformal.band import Band, interval, lower_scores, symmetric_scores, upper_scores
 from sosbands.conformal.calibration import Calibration, side_levels
+from sosbands.conformal.distribution import Places, inner_places
+from sosbands.conformal.knots import Knots
 from sosbands.conformal.mixin import IntervalMixin
 from sosbands.conformal.quantile import (
     conformal_quantile,
@@ -9,7 +11,7 @@ from sosbands.conformal.quantile import (
     points_needed,
     weighted_conformal_quantile,
 )
-from sosbands.conformal.scores import SCORES, AddedScore, ScaledScore, Score, move_in_words
+from sosbands.conformal.scores import SCORES, AddedScore, NestedScore, ScaledScore, Score, move_in_words
 
 __all__ = [
     "SCORES",
@@ -17,10 +19,14 @@ __all__ = [
     "Band",
     "Calibration",
     "IntervalMixin",
+    "Knots",
+    "NestedScore",
+    "Places",
     "ScaledScore",
     "Score",
     "conformal_quantile",
     "conformal_rank",
+    "inner_places",
     "interval",
     "lower_scores",
     "move_in_words",

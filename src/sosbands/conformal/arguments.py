@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from sosbands._arguments import check_size, is_number, read_numbers
+from sosbands._arguments import check, check_size, is_number, read_numbers
 from sosbands._arguments import read_level as read_level  # for those who read all arguments of calibration here
 from sosbands._types import AnyArray, Array
 from sosbands.exceptions import MultiOutputError
@@ -33,6 +33,16 @@ def read_levels(confidence_level: Any) -> tuple[list[float], bool]:
     if values.ndim != 1 or not len(values):
         raise ValueError(f"confidence_level={confidence_level!r}: expected a number or a non-empty list of numbers")
     return [read_level(value) for value in values], True
+
+
+def read_probabilities(q: Any) -> tuple[list[float], bool]:
+    """Levels of quantiles, and whether they came as a list."""
+    values = _as_object(q)
+    many = values.ndim > 0
+    entries = list(values) if values.ndim == 1 else [q]
+    fine = values.ndim <= 1 and bool(entries) and all(is_number(each) and 0 < each < 1 for each in entries)
+    check("q", q, fine, "a number in (0, 1), or a non-empty list of them")
+    return [float(each) for each in entries], many
 
 
 def read_share(lower_share: Any, kind: Kind) -> float:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sosbands._types import Array, BoolArray
+from sosbands._types import Array, BoolArray, IntArray
+from sosbands.conformal.knots import Knots
 
 ROUNDING = 3 * np.finfo(np.float64).eps  # relative; above what a difference, a quotient and two products lose
 
@@ -27,6 +28,9 @@ class Band:
     least_score : float
         Scores of either side are at least this large. With 0 no quantile moves an end inwards, so that a band whose
         ends do not cross has no interval whose ends do.
+    knots : Knots, optional
+        Nested bands around `lower`, which is then `upper` too: scores grow from knot to knot instead of in one unit,
+        and `least_score` is 0. The units are those beyond the last knot.
     """
 
     lower: Array
@@ -35,6 +39,7 @@ class Band:
     upper_unit: Array | float | None = None
     support: Array | None = None
     least_score: float = -np.inf
+    knots: Knots | None = None
 
     def __post_init__(self) -> None:
         if self.upper_unit is None:
@@ -54,9 +59,18 @@ class Band:
                 raise ValueError(f"band.{name} has {np.sum(~np.isfinite(values))} entries that are not finite")
             if name.endswith("unit") and (values < 0).any():
                 raise ValueError(f"band.{name} has the entry {values.min()}: expected numbers >= 0")
+        if self.knots is not None and not (len(self.knots) == len(lower) and np.array_equal(lower, upper)):
+            raise ValueError(f"band with {len(self.knots)} rows of knots: expected {len(lower)}, around one centre")
 
     def __len__(self) -> int:
         return len(self.lower)
+
+    def take(self, rows: IntArray) -> Band:
+        """Some of the rows."""
+        below, above = (unit if unit.ndim == 0 else unit[rows] for unit in self.units)
+        support = None if self.support is None else self.support[rows]
+        knots = None if self.knots is None else self.knots.take(rows)
+        return Band(self.lower[rows], self.upper[rows], below, above, support, self.least_score, knots)
 
     @property
     def units(self) -> tuple[Array, Array]:
@@ -69,11 +83,15 @@ def lower_scores(band: Band, y: Array) -> Array:
 
     Where the unit is 0: infinite below the end, 0 at it, minus infinity above it. Never below the band's `least_score`.
     """
+    if band.knots is not None:
+        return band.knots.scores(band.lower - y, 0)
     return np.maximum(_in_units(band.lower - y, band.units[0]), band.least_score)
 
 
 def upper_scores(band: Band, y: Array) -> Array:
     """Distance of each observation above the upper end, ``(y - upper)/upper_unit``; as `lower_scores`."""
+    if band.knots is not None:
+        return band.knots.scores(y - band.upper, 1)
     return np.maximum(_in_units(y - band.upper, band.units[1]), band.least_score)
 
 
@@ -112,6 +130,9 @@ def interval(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Arra
     lose by rounding: every observation with scores up to the quantiles is inside, and no other farther out than that
     and one rounding of the end.
     """
+    if band.knots is not None:  # which reach from one centre, so that nothing crosses
+        lower, upper = band.lower - band.knots.reach(q_lo, 0), band.upper + band.knots.reach(q_up, 1)
+        return np.stack([lower, upper], axis=1), np.zeros(len(band), dtype=bool)
     lower_unit, upper_unit = band.units
     with np.errstate(over="ignore"):
         lower, upper = band.lower - reach(q_lo, lower_unit), band.upper + reach(q_up, upper_unit)
@@ -122,6 +143,13 @@ def interval(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Arra
     upper = np.where(centred, np.maximum(upper, middle), upper)
     ends = np.stack([np.where(crossed, middle, lower), np.where(crossed, middle, upper)], axis=1)
     return ends, crossed
+
+
+def side_reach(band: Band, q: Array | float, side: int, *, outwards: bool) -> Array:
+    """How far a score of at least 0 reaches from the lower (0) or upper (1) end, rounded outwards or inwards."""
+    if band.knots is not None:
+        return band.knots.reach(q, side, outwards=outwards)
+    return _stretch(q, band.units[side]) * (1 + ROUNDING if outwards else 1 - ROUNDING)
 
 
 def reach(q: Array | float, unit: Array) -> Array:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.conformal.arguments import Kind, read_common_use, read_groups, read_ratio
 from sosbands.conformal.band import Band, lower_scores, upper_scores
+from sosbands.conformal.distribution import Places, inner_places
 from sosbands.conformal.quantile import conformal_quantile, points_needed, weighted_conformal_quantile
 
 SHOWN = 10  # labels in a message
@@ -39,12 +40,19 @@ class Calibration:
         Labels; each group has its own quantiles (Mondrian calibration).
     weights : array of shape (m,) or None
         Likelihood ratios of test over calibration density, up to a constant.
+    inner_places : array of shape (m,) or None
+        Share of the band below each observation, infinite outside (`sosbands.conformal.inner_places`): all that scores
+        need not say of observations inside. None where copies have scored the rows, and in models that earlier versions
+        saved.
     """
+
+    _set_by_some_fits: ClassVar[tuple[str, ...]] = ("inner_places",)
 
     lower_scores: Array
     upper_scores: Array
     groups: AnyArray | None = None
     weights: Array | None = None
+    inner_places: Array | None = None
 
     @classmethod
     def of(cls, band: Band, y: Array, groups: Any = None, likelihood_ratio: Any = None) -> Calibration:
@@ -53,7 +61,7 @@ class Calibration:
             raise ValueError("X has no rows: expected at least one calibration point")
         labels = None if groups is None else read_groups(groups, len(band))
         weights = None if likelihood_ratio is None else read_ratio(likelihood_ratio, len(band))
-        calibration = cls(lower_scores(band, y), upper_scores(band, y), labels, weights)
+        calibration = cls(lower_scores(band, y), upper_scores(band, y), labels, weights, inner_places(band, y))
         for label, part in calibration.parts():
             if part.weights is not None and not part.weights.any():
                 where = "" if label is None else f" in group {label!r}"
@@ -75,8 +83,8 @@ class Calibration:
             yield None, self
             return
         for label, rows in rows_by_label(self.groups):
-            weights = None if self.weights is None else self.weights[rows]
-            yield label, Calibration(self.lower_scores[rows], self.upper_scores[rows], weights=weights)
+            weights, inner = (None if each is None else each[rows] for each in (self.weights, self.inner_places))
+            yield label, Calibration(self.lower_scores[rows], self.upper_scores[rows], None, weights, inner)
 
     def read_rows(
         self, n_rows: int, groups: Any = None, likelihood_ratio: Any = None
@@ -128,6 +136,18 @@ class Calibration:
         for label, rows in rows_by_label(groups):
             q[rows] = parts[label]._pooled(levels, kind, None if weights is None else weights[rows])
         return q
+
+    def places(self) -> dict[Any, Places]:
+        """Places of the calibration points in their bands, by group; without groups with the label None."""
+        found = {}
+        for label, part in self.parts():
+            if part.inner_places is None:
+                raise ValueError(
+                    "the calibration of this model, which an earlier version made, keeps no places inside the band: "
+                    "call conformalize(X, y) again for quantiles and distributions"
+                )
+            found[label] = Places.of(part.inner_places, part.lower_scores, part.upper_scores, part.weights)
+        return found
 
     def shortage(self, q: Array, level: float, kind: Kind, lower_share: float, groups: AnyArray | None) -> str | None:
         """Why some of the quantiles `q` of `quantiles` are infinite, unless their side was given a zero share."""

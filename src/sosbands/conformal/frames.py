@@ -19,10 +19,19 @@ def interval_names(levels: Sequence[float], many: bool, ends: Sequence[str] = ("
     return [f"{end}_{100 * level:.10g}" for level in levels for end in ends] if many else list(ends)
 
 
+def quantile_names(levels: Sequence[float], many: bool = True) -> list[str]:
+    """Columns of quantiles: "quantile_5", "quantile_50"; "quantile" of one level that came alone."""
+    return [f"quantile_{100 * level:.10g}" for level in levels] if many else ["quantile"]
+
+
 def as_frame(ends: Array, levels: Sequence[float], kind: str, index: Any = None) -> Any:
     """Intervals of shape (n, 2) or (n, 2, k) as a data frame with the columns of `interval_names`."""
-    names = interval_names(levels, ends.ndim == 3)
     values = ends if ends.ndim == 2 else np.swapaxes(ends, 1, 2).reshape(len(ends), -1)
+    return named_columns(values, interval_names(levels, ends.ndim == 3), kind, index)
+
+
+def named_columns(values: Array, names: Sequence[str], kind: str, index: Any = None) -> Any:
+    """Columns of an array of shape (n, k) as a data frame."""
     library = import_module(kind)
     columns = {name: values[:, k] for k, name in enumerate(names)}
     return library.DataFrame(columns, index=index) if kind == "pandas" else library.DataFrame(columns)

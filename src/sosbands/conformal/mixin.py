@@ -14,10 +14,13 @@ from sosbands.conformal.arguments import read_kind, read_level, read_levels, rea
 from sosbands.conformal.band import Band, interval
 from sosbands.conformal.calibration import Calibration
 from sosbands.conformal.frames import NUMPY, OUTPUTS, as_frame
+from sosbands.conformal.predictive import DistributionMixin, placed
 from sosbands.exceptions import CrossedIntervalsWarning, NotCalibratedError, TooFewCalibrationPointsWarning
 
+ENSEMBLE, BLOCK = 100, 10_000  # values by which `evaluate` tells a distribution, and rows at a time
 
-class IntervalMixin:
+
+class IntervalMixin(DistributionMixin):
     """Conformal calibration for a regressor that offers an uncalibrated band.
 
     A subclass has the constructor parameters `confidence_level` and `calibration` and the method ``_band(X)``, which
@@ -122,6 +125,15 @@ class IntervalMixin:
         self._calibrated("predict_interval")
         levels, many = read_levels(self.confidence_level if confidence_level is None else confidence_level)
         read_share(lower_share, read_kind(self.calibration))
+        _, each = self._band_and_ends(X, levels, lower_share, groups, likelihood_ratio)
+        ends = np.stack(each, axis=2) if many else each[0]
+        kind = getattr(self, "_sklearn_output_config", {}).get("intervals", NUMPY)
+        return ends if kind == NUMPY else as_frame(ends, levels, kind, getattr(X, "index", None))
+
+    def _band_and_ends(
+        self, X: Any, levels: list[float], lower_share: Any, groups: Any, likelihood_ratio: Any
+    ) -> tuple[Band, list[Array]]:
+        """The band, and the intervals at each level, with all warnings of them."""
         _, band, made = self._intervals(X, levels, lower_share, groups, likelihood_ratio)
         crossed = sum(int(np.sum(rows)) for _, rows in made)
         if crossed:
@@ -129,19 +141,17 @@ class IntervalMixin:
                 f"{share_of(crossed, len(band) * len(levels), 'interval')} empty, because calibration narrows the band "
                 "by more than its width there; their midpoint is given twice",
                 CrossedIntervalsWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self._check_band(band)
-        ends = np.stack([ends for ends, _ in made], axis=2) if many else made[0][0]
-        kind = getattr(self, "_sklearn_output_config", {}).get("intervals", NUMPY)
-        return ends if kind == NUMPY else as_frame(ends, levels, kind, getattr(X, "index", None))
+        return band, [ends for ends, _ in made]
 
     def _intervals(
         self, X: Any, levels: list[float], lower_share: Any = 0.5, groups: Any = None, likelihood_ratio: Any = None
     ) -> tuple[Array | None, Band, list[tuple[Array, BoolArray]]]:
         """Predictions, if the model has some; band; for each level the intervals and which of them are empty."""
         band = self._band(X)
-        q = self._conformal_quantiles(len(band), levels, lower_share, groups, likelihood_ratio, 4)
+        q = self._conformal_quantiles(len(band), levels, lower_share, groups, likelihood_ratio, 5)
         return None, band, [interval(band, *ends_of_level.T) for ends_of_level in q]
 
     def _check_band(self, band: Band) -> None:
@@ -189,20 +199,40 @@ class IntervalMixin:
         """Coverage, width and the other metrics of the intervals at one confidence level, as one row.
 
         Parameters are those of `predict_interval`, with the observations `y` of shape (n,), and `sample_weight`, by
-        which rows count in coverage, mean width and interval score.
+        which rows count in coverage, mean width, interval score and CRPS. The last two entries are about the whole
+        distribution, whatever the level: `crps` of an ensemble of 100 (`sosbands.metrics.crps`) and `pit_distance` of
+        ``predict_cdf(X, y)``; models calibrated by copies have neither.
         """
         from sosbands.metrics import evaluate_intervals  # here, because calibration itself needs no metric
 
         self._calibrated("evaluate")
         level = read_level(self.confidence_level if confidence_level is None else confidence_level)
-        ends = np.asarray(
-            self.predict_interval(X, level, lower_share=lower_share, groups=groups, likelihood_ratio=likelihood_ratio)
-        )
+        read_share(lower_share, read_kind(self.calibration))
+        band, (ends,) = self._band_and_ends(X, [level], lower_share, groups, likelihood_ratio)
         observed = read_target(y, len(ends))
         points = self._metric_points(X)
-        return evaluate_intervals(
+        row = evaluate_intervals(
             observed, ends[:, 0], ends[:, 1], confidence_level=level, sample_weight=sample_weight, **points
         )
+        return row | self._distribution_scores(band, observed, groups, likelihood_ratio, sample_weight)
+
+    def _distribution_scores(
+        self, band: Band, y: Array, groups: Any, likelihood_ratio: Any, sample_weight: Any
+    ) -> dict[str, float]:
+        """Metrics of the whole distribution, of blocks of rows at a time; none if calibration keeps no places."""
+        from sosbands.metrics.checks import mean_over_rows
+        from sosbands.metrics.distribution import ensemble_crps, pit_distance
+
+        if self.calibration_.inner_places is None:
+            return {}
+        parts = placed(self.calibration_, band, groups, likelihood_ratio)
+        scores, transforms = np.empty((2, len(y)))
+        for part in parts:
+            transforms[part.rows] = part.places.probabilities(part.band, y[part.rows], part.weights)
+            for some in np.array_split(np.arange(len(part.rows)), -(-len(part.rows) // BLOCK)):
+                rows = part.rows[some]
+                scores[rows] = ensemble_crps(y[rows], part.places.ensemble(part.band.take(some), ENSEMBLE))
+        return {"crps": mean_over_rows(scores, sample_weight), "pit_distance": pit_distance(transforms)}
 
     def _metric_points(self, X: Any) -> dict[str, Any]:
         """Points in which the metrics look for neighbours, `X` and possibly `X_learn`; none if not all are numbers."""

@@ -6,13 +6,16 @@ their inverse `interval` follow from the band, so that no formula of a score is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from scipy.special import ndtri
 
 from sosbands._types import Array
 from sosbands.conformal.band import Band
+from sosbands.conformal.knots import Knots
 
 LEAST_UNIT = 0.05  # of the mean of a function over the learning rows: a tiny value must not make a huge score
 
@@ -116,6 +119,61 @@ class ScaledScore:
         """Both ends at the prediction, the functions as units."""
         lower_unit, upper_unit = unit * np.maximum(below, self.floors[0]), unit * np.maximum(above, self.floors[1])
         return Band(center, center, lower_unit, upper_unit, support, least_score=0.0)
+
+
+@dataclass(frozen=True)
+class NestedScore:
+    """Which of the nested bands just holds an observation: calibration finds a place on a scale that all levels share.
+
+    On the scale a band of coverage c lies at the normal quantile of ``(1 + c)/2``: for normal noise, whose bands are
+    multiples of the standard deviation, the score is the number of standard deviations. Between the bands and beyond
+    them see `sosbands.conformal.Knots`. `below` and `above` of `band` are of shape (n, k), one column per coverage.
+
+    Attributes
+    ----------
+    coverages : tuple of k floats
+        In (0, 1), increasing.
+    floors : pair of tuples of k floats
+        Least steps from band to band below and above: 5 % of the mean step over the learning rows. A side without steps
+        has those of the other one; if neither has any, the scale is that of the target.
+    """
+
+    coverages: tuple[float, ...]
+    floors: tuple[tuple[float, ...], tuple[float, ...]]
+    name: str = "nested"
+    outwards: str = "{ends} at {q} on the scale of the nested bands"
+    inwards: str = "{ends} at -{q} on the scale of the nested bands"
+
+    @classmethod
+    def of_steps(cls, coverages: tuple[float, ...], mean_steps: Array) -> NestedScore:
+        """The score for steps with these means over the learning rows, shape (2, k), below and above."""
+        below, above = (LEAST_UNIT * np.asarray(side, dtype=np.float64) for side in mean_steps)
+        if not below.any() and not above.any():
+            below = above = np.diff(normal_places(coverages), prepend=0.0)
+        sides = (below if below.any() else above, above if above.any() else below)
+        return cls(coverages, (tuple(sides[0].tolist()), tuple(sides[1].tolist())))
+
+    def fitted(self, mean_below: float, mean_above: float) -> NestedScore:  # noqa: ARG002
+        """The same score, whose floors are those of its steps."""
+        return self
+
+    def band(
+        self, center: Array, below: Array, above: Array, support: Array | None = None, unit: Array | float = 1.0
+    ) -> Band:
+        """Both ends at the prediction, the nested bands as knots."""
+        values = normal_places(self.coverages)
+        scale = np.broadcast_to(np.asarray(unit, dtype=np.float64), center.shape)[:, None]
+        lower, upper = (
+            scale * np.cumsum(np.maximum(np.diff(each, axis=1, prepend=0.0), floor), axis=1)
+            for each, floor in zip((below, above), self.floors, strict=True)
+        )
+        units = lower[:, -1] / values[-1], upper[:, -1] / values[-1]
+        return Band(center, center, *units, support, least_score=0.0, knots=Knots(values, lower, upper))
+
+
+def normal_places(coverages: Sequence[float]) -> Array:
+    """How many standard deviations central intervals of normal noise reach."""
+    return np.asarray(ndtri((1 + np.asarray(coverages, dtype=np.float64)) / 2))
 
 
 SCORES: dict[str, Score] = {"added": AddedScore(), "scaled": ScaledScore()}

@@ -252,9 +252,9 @@ def widened_off_data(bands: BandSolution, problem: BandProblem) -> tuple[SoSFunc
     symmetric = bands.lower is bands.upper or np.array_equal(bands.lower.B, bands.upper.B)
     weights = problem.options["sample_weight"]
     if symmetric:
-        levels = [_quantile(np.abs(problem.z), c, weights)] * 2
+        levels = [share_quantile(np.abs(problem.z), c, weights)] * 2
     else:
-        levels = [_quantile(side, (1 + c) / 2, weights) for side in (-problem.z, problem.z)]
+        levels = [share_quantile(side, (1 + c) / 2, weights) for side in (-problem.z, problem.z)]
     lower, upper = (
         replace(function, beyond=max(0.0, level - function.off_data))
         for function, level in zip((bands.lower, bands.upper), levels, strict=True)
@@ -262,7 +262,7 @@ def widened_off_data(bands: BandSolution, problem: BandProblem) -> tuple[SoSFunc
     return lower, upper
 
 
-def _quantile(values: Array, share: float, weights: Array | None) -> float:
+def share_quantile(values: Array, share: float, weights: Array | None) -> float:
     """The usual quantile; of weighted rows the least value that rows of this share of the weight do not pass."""
     if weights is None:
         return float(np.quantile(values, share))

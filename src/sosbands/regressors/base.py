@@ -19,7 +19,9 @@ from sosbands._words import many
 from sosbands.conformal import Band, Calibration, IntervalMixin, interval
 from sosbands.conformal.arguments import read_groups, read_target
 from sosbands.conformal.calibration import shown
+from sosbands.conformal.knots import Knots
 from sosbands.conformal.mixin import warn_of_infinite
+from sosbands.conformal.predictive import Placed
 from sosbands.exceptions import LearningRowsWarning, RefittedWarning, TooFewCalibrationPointsWarning
 from sosbands.point_models import LearntResiduals, learn_residuals
 from sosbands.point_models.defaults import model_words, point_model
@@ -281,14 +283,19 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         center, band = self._prediction_and_band(X)
         if "copies_" in vars(self):
             made, reasons = predict_cross(self, X, band, levels, lower_share, groups, likelihood_ratio)
-            warn_of_infinite(reasons, 4)
+            warn_of_infinite(reasons, 5)
             return center, band, made
-        q = self._conformal_quantiles(len(band), levels, lower_share, groups, likelihood_ratio, 4)
+        q = self._conformal_quantiles(len(band), levels, lower_share, groups, likelihood_ratio, 5)
         return center, band, [interval(band, *ends_of_level.T) for ends_of_level in q]
 
     def _conformal_quantiles(self, *arguments: Any) -> list[Array]:
         refuse("quantile", "copies_" in vars(self), "each copy has bands of its own, which no one number moves")
         return super()._conformal_quantiles(*arguments)
+
+    def _placed(self, wanted: str, *arguments: Any) -> tuple[Band, list[Placed]]:
+        check_is_fitted(self, LEARNT)
+        refuse(wanted, "copies_" in vars(self), "each copy has bands of its own, in which places are not comparable")
+        return super()._placed(wanted, *arguments)
 
     def _in_blocks(self, rows: Rows) -> tuple[Array, Band]:
         """Prediction and band at any number of rows: no kernel matrix or table of leaves of all of them at once."""
@@ -363,4 +370,5 @@ def _joined(bands: Sequence[Band]) -> Band:
         upper_unit,
         np.concatenate(supports) if supports else None,
         bands[0].least_score,
+        None if bands[0].knots is None else Knots.joined([band.knots for band in bands if band.knots is not None]),
     )

@@ -21,6 +21,11 @@ def explain(model: Any, X: Any, confidence_level: Any, groups: Any, likelihood_r
     calibration = model._calibrated("explain")
     if "typical_" not in vars(model):
         raise ValueError("this model was saved by a version that kept no typical rows: fit it again to explain it")
+    if model.nested_ is not None:
+        raise ValueError(
+            "explain of a model with nested_coverages: not offered, because its widths are no product of one band and "
+            "one number; fit with nested_coverages=None"
+        )
     level = read_level(model.confidence_level if confidence_level is None else confidence_level)
     _, _, ((ends, _),) = model._intervals(X, [level], 0.5, groups, likelihood_ratio)
     rows = model._read(X, reset=False)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sosbands._arguments import check, check_choice, is_count, is_fraction, is_number
+from sosbands.bands.nested import read_coverages
 from sosbands.bands.penalties import read_cost, read_symmetry
 from sosbands.conformal import SCORES
 from sosbands.conformal.arguments import read_kind, read_level
@@ -64,6 +65,7 @@ def check_parameters(model: Any) -> None:
     check("outlier_fraction", fraction, is_number(fraction) and 0 <= fraction < 1, "a number in [0, 1)")
     check_running(model)
     check_calibration_size(model.calibration_size)
+    check_nested(model.nested_coverages, model.calibration_size)
     check_penalties(model, model.learning_coverage, model.width_penalty)
     check_rank(model.rank)
     check_preprocessor(model.preprocessor)
@@ -177,6 +179,20 @@ def check_calibration_size(size: Any) -> None:
     """How many rows are held back."""
     fine = size is None or is_cross(size) or is_fraction(size) or (is_count(size) and size >= 1)
     check("calibration_size", size, fine, "a fraction in (0, 1), a number of rows >= 1, 'cross', or None")
+
+
+def check_nested(coverages: Any, calibration_size: Any) -> None:
+    """Coverages of nested bands, which copies have none in common of."""
+    if coverages is None:
+        return
+    expected = "None or increasing numbers in (0, 1)"
+    check("nested_coverages", coverages, isinstance(coverages, (list, tuple, np.ndarray)), expected)
+    read = read_coverages("nested_coverages", coverages)
+    check("nested_coverages", coverages, read[-1] < 1, expected)
+    fine = not is_cross(calibration_size)
+    check(
+        "nested_coverages", coverages, fine, "None with calibration_size='cross', whose copies have bands of their own"
+    )
 
 
 def check_rank(rank: Any) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from sosbands._arguments import check_choice
 from sosbands._types import Array, IntArray
 from sosbands._words import share_of
-from sosbands.bands import learn_band_sequence
+from sosbands.bands import NestedFunctions, learn_band_sequence
 from sosbands.bands.sos import SoSFunction, deployed_pair, evaluate_pair
-from sosbands.conformal import SCORES, Band, Score
+from sosbands.conformal import SCORES, Band, NestedScore, Score
 from sosbands.exceptions import LITTLE_SUPPORT, NO_SUPPORT, OffDataWarning
 from sosbands.explanation import Explanation, TypicalRows
 from sosbands.point_models import LearntResiduals
@@ -23,6 +24,7 @@ from sosbands.regressors.band_problem import BandProblem, NoiseData, band_proble
 from sosbands.regressors.base import LEARNT, SplitRegressor, TakesWeights
 from sosbands.regressors.base_scales import fit_size_forest, forest_sizes, model_lengthscales
 from sosbands.regressors.explained import explain
+from sosbands.regressors.nested import learn_nested, solver_options
 from sosbands.regressors.parameters import (
     check_band_kernel,
     check_parameters,
@@ -32,12 +34,11 @@ from sosbands.regressors.parameters import (
     scales_wanted,
 )
 from sosbands.regressors.rows import Rows, dense_points, learn_preprocessor, sampled, without_outliers
-from sosbands.regressors.summary import describe
+from sosbands.regressors.summary import LOWER_SHARE, describe
 from sosbands.tables import TableEncoder
 from sosbands.tuning import Rules, TuningReport
 from sosbands.tuning.views import FOREST, MODEL, NoiseView, RowFacts
 
-MAX_ITERATIONS = 2000  # of the last solve, which ends by then, certified or with a warning
 LEARNING_ROWS, CALIBRATION_ROWS = 500_000, 200_000  # at most: more take time and memory, and change next to nothing
 NOISE_ROWS = 20_000  # whose residuals are enough to learn the noise from
 BAND_ROWS = 10_000  # of these, for the bands: features of all of them are in memory at once
@@ -116,6 +117,12 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
     learning_coverage : "auto" or float in (0, 1]
         Share of the learning rows that the bands should cover before calibration. 1 covers every row, as in the paper;
         below 1 rows may lie outside at a price, and the bands follow a quantile of the residuals, not the largest.
+    nested_coverages : sequence of float, optional
+        Learn a band for each of these coverages, in (0, 1) and increasing, each the last one plus a sum of squares
+        (:func:`sosbands.bands.learn_nested_bands`), with all other settings as chosen for one band. For those who ask
+        one fit for several levels: intervals and quantiles lie at or between bands that were learnt for levels like
+        theirs, where otherwise one band is moved. One calibration serves all levels, and intervals are nested in the
+        level; `conformal_score` is not used.
     constant : bool
         Let the constant function be among the squares: off the data the bands tend to a constant, with a
         `learning_coverage` below 1 at least to that of bands of constant width. Without it, as in the paper, they tend
@@ -161,6 +168,13 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
     preprocessor_ : transformer or None
     lower_, upper_ : SoSFunction
         Band functions of the noise features, in units of the base scale.
+    nested_ : NestedFunctions or None
+        Nested bands, with `nested_coverages`; `lower_` and `upper_` are then those of the one band, which `summary`
+        describes and intervals do not use.
+    nested_steps_ : ndarray of shape (2, k) or None
+        Mean step from band to band over the rows that they were learnt from, below and above.
+    nested_certificates_ : list of dict or None
+        As `certificate_`, of each step.
     view_ : NoiseView
         Base scale and noise features in use.
     size_forest_ : RandomForestRegressor or None
@@ -205,9 +219,13 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         What `explain` compares rows with; lacking in models that earlier versions saved.
     """
 
-    _set_by_some_fits = ("typical_",)
+    _set_by_some_fits = ("typical_", "nested_coverages", "nested_", "nested_steps_", "nested_certificates_")
     _most_rows = (LEARNING_ROWS, CALIBRATION_ROWS)
 
+    nested_coverages: Any = None  # in models that earlier versions saved
+    nested_: NestedFunctions | None = None
+    nested_steps_: Array | None = None
+    nested_certificates_: list[dict[str, Any]] | None = None
     estimator_: Any
     preprocessor_: Any
     size_forest_: Any
@@ -256,6 +274,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         residuals: str = "auto",
         normalize: bool = True,
         learning_coverage: str | float = "auto",
+        nested_coverages: Any = None,
         constant: bool = True,
         outlier_fraction: float = 0.0,
         criterion: str = "interval-score",
@@ -289,6 +308,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         self.residuals = residuals
         self.normalize = normalize
         self.learning_coverage = learning_coverage
+        self.nested_coverages = nested_coverages
         self.constant = constant
         self.outlier_fraction = outlier_fraction
         self.criterion = criterion
@@ -386,16 +406,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         self.conformal_score_, self.symmetry_penalty_ = problem.conformal_score, problem.wanted["symmetry_penalty"]
         self.width_penalty_ = problem.wanted["width_penalty"]
         self.learning_coverage_ = problem.wanted["learning_coverage"]
-        (bands,) = learn_band_sequence(
-            problem.points,
-            problem.z,
-            [problem.wanted],
-            rank=self.rank,
-            solver=self.solver,
-            tol=self.tol,
-            max_iterations=MAX_ITERATIONS,
-            **problem.options,
-        )
+        (bands,) = learn_band_sequence(problem.points, problem.z, [problem.wanted], **solver_options(self, problem))
         self.lower_, self.upper_ = deployed_pair(*widened_off_data(bands, problem))
         self.lengthscale_ = lengthscale_in_use(self.lower_.features.kernel, self.upper_.features.kernel)
         self.active_lower_, self.active_upper_ = problem.rows[bands.active_lower], problem.rows[bands.active_upper]
@@ -403,6 +414,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         self.certificate_ = bands.certificate
         values, functions = (bands.values_lower, bands.values_upper), (self.lower_, self.upper_)
         self.typical_ = TypicalRows.of(problem.points, problem.unit, values, problem.rows, functions)
+        self.nested_, self.nested_steps_, self.nested_certificates_ = learn_nested(self, problem)
         self._say(f"bands {bands.status.value} with a relative gap of {bands.gap:.1e} in {bands.seconds:.2g} s")
 
     def support(self, X: Any) -> Array:
@@ -435,14 +447,25 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         """
         return explain(self, X, confidence_level, groups, likelihood_ratio)
 
-    def summary(self) -> str:
-        """What was learnt, in words."""
+    def summary(self, side: str = "both") -> str:
+        """What was learnt, in words.
+
+        Parameters
+        ----------
+        side : {"both", "lower", "upper"}
+            The ends that intervals have; one alone takes all of the miscoverage, as with ``lower_share`` 1 or 0.
+        """
         check_is_fitted(self, LEARNT)
-        return describe(self)
+        check_choice("side", side, tuple(LOWER_SHARE))
+        return describe(self, side)
 
     def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
         facts = self._facts(rows)
-        below, above, support = evaluate_pair(self.lower_, self.upper_, self.view_.points(facts))
+        points = self.view_.points(facts)
+        if self.nested_ is not None:
+            below, above, support = self.nested_.evaluate(points)
+        else:
+            below, above, support = evaluate_pair(self.lower_, self.upper_, points)
         unit = self.view_.unit(facts)
         return facts.prediction, self._score.band(facts.prediction, below, above, support, unit)
 
@@ -462,6 +485,8 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
     @property
     def _score(self) -> Score:
         """What calibration makes of prediction and bands; its units are those of the learning rows."""
+        if self.nested_ is not None and self.nested_steps_ is not None:
+            return NestedScore.of_steps(self.nested_.coverages, self.nested_steps_)
         return SCORES[self.conformal_score_].fitted(self.mean_lower_, self.mean_upper_)
 
     def _center(self, rows: Rows) -> Array:
@@ -487,7 +512,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
                 f"{share_of(far, len(band), 'row')} far from the learning data (support below {limit:g}): the data say "
                 "nothing about the noise there",
                 OffDataWarning,
-                stacklevel=3,  # the caller of predict_interval
+                stacklevel=4,  # the caller of predict_interval, predict_quantile or evaluate
             )
 
     def _metric_points(self, X: Any) -> dict[str, Array]:

@@ -9,20 +9,25 @@ import numpy as np
 from sosbands._words import many
 from sosbands.conformal import move_in_words, points_needed, side_levels
 from sosbands.conformal.cross import proven_coverage
+from sosbands.conformal.scores import normal_places
 from sosbands.point_models.defaults import model_words
 from sosbands.tables import TableEncoder
 from sosbands.tuning.views import INPUTS, NO_SCALE
 
+BOTH = "both"
+LOWER_SHARE = {BOTH: 0.5, "lower": 1.0, "upper": 0.0}  # part of the miscoverage that rows below the interval may have
 
-def describe(model: Any) -> str:
+
+def describe(model: Any, side: str = BOTH) -> str:
     """What was learnt, how asymmetric it is, what shapes it, how certain the solver is, what calibration did."""
-    return "\n".join(paragraphs(model).values())
+    return "\n".join(paragraphs(model, side).values())
 
 
-def paragraphs(model: Any) -> dict[str, str]:
-    """The same by subject, without those that there is nothing to say about."""
-    sections = (_learnt, _columns, _rows, _reasons, _asymmetry, _shape, _certificate, _calibration, _promise)
+def paragraphs(model: Any, side: str = BOTH) -> dict[str, str]:
+    """The same by subject, without those that there is nothing to say about; of one end, what holds of it alone."""
+    sections = (_learnt, _columns, _rows, _reasons, _asymmetry, _shape, _certificate, _nested)
     said = {section.__name__.removeprefix("_"): section(model) for section in sections}
+    said |= {"calibration": _calibration(model, side), "promise": _promise(model, side)}
     return {subject: words for subject, words in said.items() if words}
 
 
@@ -113,7 +118,19 @@ def _certificate(model: Any) -> str:
     return f"{start}, found in {c['seconds']:.2g} s with {features}."
 
 
-def _calibration(model: Any) -> str:
+def _nested(model: Any) -> str:
+    """The nested bands; nothing of a model without them."""
+    if model.nested_ is None:
+        return ""
+    coverages, gaps = model.nested_.coverages, [each["gap"] for each in model.nested_certificates_ or ()]
+    named, places = ", ".join(map(_percent, coverages)), ", ".join(f"{each:.3g}" for each in normal_places(coverages))
+    return (
+        f"Nested bands in use, learnt for {named}; on the scale of calibration they lie at {places}. Each is certified "
+        f"to {max([*gaps, 1e-16]):.1e} as a step from the last."
+    )
+
+
+def _calibration(model: Any, side: str) -> str:
     """What calibration did to the bands; nothing where it has not been done, or makes them infinite."""
     if "calibration_" not in vars(model):
         return ""
@@ -122,25 +139,33 @@ def _calibration(model: Any) -> str:
         return f"{at}: by {len(model.copies_)} copies, each with bands learnt without one fold of the rows."
     if calibration.groups is not None or calibration.weights is not None:
         each = "row" if calibration.weights is not None else "group"
-        return f"{at}: {score.outwards.format(q='a number', ends='both ends')}, its own for each {each}."
-    q = calibration.quantiles(model.confidence_level, model.calibration)[0].tolist()
-    if not np.isfinite(q).all():
+        moved = "both ends" if side == BOTH else f"the {side} end"
+        return f"{at}: {score.outwards.format(q='a number', ends=moved)}, its own for each {each}."
+    q = _quantiles(model, side)
+    if not np.isfinite(list(q.values())).all():
         return ""
     scaled = model.view_.base_scale != NO_SCALE and score.name == "added"
     unit = ", in base scales" if scaled else ""
-    if model.calibration == "symmetric":
-        return f"{at}: {move_in_words(score, q[0], 'both ends')}{unit}."
-    ends = (move_in_words(score, each, f"the {side} end") for each, side in zip(q, ("lower", "upper"), strict=True))
-    return f"{at}: {', '.join(ends)}{unit}."
+    return f"{at}: {', '.join(move_in_words(score, each, ends) for ends, each in q.items())}{unit}."
 
 
-def _promise(model: Any) -> str:
+def _quantiles(model: Any, side: str) -> dict[str, float]:
+    """By what each end, or both, are moved: one end alone takes all of the miscoverage."""
+    kind, share = ("asymmetric", LOWER_SHARE[side]) if side != BOTH else (model.calibration, 0.5)
+    below, above = model.calibration_.quantiles(model.confidence_level, kind, share)[0].tolist()
+    if kind == "symmetric":
+        return {"both ends": below}
+    each = {"the lower end": below, "the upper end": above}
+    return each if side == BOTH else {f"the {side} end": each[f"the {side} end"]}
+
+
+def _promise(model: Any, side: str) -> str:
     if "calibration_" not in vars(model):
         return "Not calibrated: call conformalize(X, y) with rows that fit has not seen before asking for intervals."
     calibration, level = model.calibration_, model.confidence_level
     sizes = [len(part) for _, part in calibration.parts()]
     if "copies_" in vars(model):
-        return _cross_promise(model, min(sizes), len(sizes))
+        return _cross_promise(model, min(sizes), len(sizes), side)
     start = f"Calibrated on {many(len(calibration), 'row')}"
     if calibration.groups is not None:
         start += f" in {many(len(sizes), 'group')} of {min(sizes)} to {max(sizes)}"
@@ -150,36 +175,44 @@ def _promise(model: Any) -> str:
             "Call conformalize(X, y) with rows that fit has not seen."
         )
     within = "within each group " if calibration.groups is not None else ""
-    both = f"{within}at least {_percent(level)} of new rows fall into their interval"
-    if model.calibration == "asymmetric":
+    both = f"{within}at least {_percent(level)} of new rows {_fall(side)}"
+    if model.calibration == "asymmetric" and side == BOTH:
         half = _percent((1 - level) / 2)
         both += f", at most {half} below and at most {half} above it"
     if calibration.weights is not None:
         both += ", if the likelihood ratios are right"
     return (
         f"{start}: {both}, on average over calibration sets and over rows like those, whatever the distribution."
-        f"{_shortage(model, min(sizes))} This is not promised for every single region of the features, nor for rows of"
-        " another kind."
+        f"{_shortage(model, min(sizes), side)} This is not promised for every single region of the features, nor for"
+        " rows of another kind."
     )
 
 
-def _cross_promise(model: Any, smallest: int, n_groups: int) -> str:
+def _fall(side: str) -> str:
+    """What new rows do that are covered."""
+    ends = {"lower": "lie at or above their lower end", "upper": "lie at or below their upper end"}
+    return ends.get(side, "fall into their interval")
+
+
+def _cross_promise(model: Any, smallest: int, n_groups: int, side: str) -> str:
     level, grouped = model.confidence_level, model.calibration_.groups is not None
-    levels = (level,) if model.calibration == "symmetric" else side_levels(level, "asymmetric")
+    alone = model.calibration == "symmetric" or side != BOTH
+    levels = (level,) if alone else side_levels(level, "asymmetric")
     folds = min(smallest, len(model.copies_))
     proven = max(0.0, 1 - sum(1 - proven_coverage(each, smallest, folds, alike=not grouped) for each in levels))
     each = f" in {n_groups} groups, the smallest of {smallest}" if grouped else ""
     within = "within each group " if grouped else ""
     return (
         f"Cross-calibrated on all {len(model.calibration_)} rows{each}: {within}about {_percent(level)} of new rows"
-        f" fall into their interval as a rule, and at least {_percent(round(proven, 3))} is proven, on average over"
-        f" rows like those, whatever the distribution.{_shortage(model, smallest)} This is not promised for every"
+        f" {_fall(side)} as a rule, and at least {_percent(round(proven, 3))} is proven, on average over"
+        f" rows like those, whatever the distribution.{_shortage(model, smallest, side)} This is not promised for every"
         " single region of the features, nor for rows of another kind."
     )
 
 
-def _shortage(model: Any, smallest: int) -> str:
-    needed = max(points_needed(side) for side in side_levels(model.confidence_level, model.calibration))
+def _shortage(model: Any, smallest: int, side: str) -> str:
+    levels = side_levels(model.confidence_level, "symmetric" if side != BOTH else model.calibration)
+    needed = max(points_needed(each) for each in levels)
     if smallest >= needed:
         return ""
     which = "" if model.calibration_.groups is None else " in some groups"

@@ -119,12 +119,14 @@ def certificate(model: Any) -> Section:
         ("rows learnt from", str(model.n_band_rows_)),
     ]
     failed = () if found["status"] == "converged" else ("The bands are not certified to the tolerance asked for.",)
-    return Section("Certificate", (paragraphs(model)["certificate"],), tuple(facts), warnings=failed)
+    said = paragraphs(model)
+    words = tuple(said[subject] for subject in ("certificate", "nested") if subject in said)
+    return Section("Certificate", words, tuple(facts), warnings=failed)
 
 
 def calibration(model: Any, level: float, lower_share: float, side: str) -> Section:
     """Rows, quantiles and the promise, with what chance makes of it."""
-    said = paragraphs(model)
+    said = paragraphs(model, side)
     if "calibration_" not in vars(model):
         return Section("Calibration", warnings=(said["promise"],))
     made = model.calibration_

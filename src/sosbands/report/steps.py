@@ -11,7 +11,7 @@ from sosbands._types import Array, IntArray
 from sosbands.bands import learn_band_sequence
 from sosbands.bands.sos import SoSFunction, evaluate_pair
 from sosbands.regressors.band_problem import widened_off_data
-from sosbands.regressors.sos_bands import MAX_ITERATIONS
+from sosbands.regressors.nested import MAX_ITERATIONS
 from sosbands.report.recorded import RecordedBands
 
 # In the units of normalised problems; the change happens between 5 and 1000. The tuner's candidates are among them.

@@ -14,7 +14,7 @@ from sosbands.tuning.views import BOTH, FOREST, INPUTS, LENGTHSCALES, MODEL, NO_
 
 # Sizes of arrays and lists: fields with the same letter agree, within an object; * stands for any size.
 SIZES = {
-    "Calibration": {"lower_scores": "m", "upper_scores": "m", "groups": "m", "weights": "m"},
+    "Calibration": {"lower_scores": "m", "upper_scores": "m", "groups": "m", "weights": "m", "inner_places": "m"},
     "GaussianProcess": {
         "X_train_": "nd",
         "cholesky_": "nn",
@@ -38,7 +38,7 @@ SIZES = {
     "HeteroscedasticGP": {"x_min_": "d", "x_range_": "d"},
     "SmoothingSplineRegressor": {"knots_": "k", "coefficients_": "*"},
     "RelaxedQuantileCQR": {"coefficients_": "*2"},
-    "SoSBandRegressor": {"active_lower_": "*", "active_upper_": "*"},
+    "SoSBandRegressor": {"active_lower_": "*", "active_upper_": "*", "nested_steps_": "2*"},
     "TypicalRows": {"unit": "n", "lower": "n", "upper": "n", "point": "d"},
 }
 REGRESSOR = {  # those of every interval regressor
@@ -111,7 +111,10 @@ def _check_bands(model: Any) -> None:
     if model.conformal_score_ not in SCORES:
         raise ValueError(f"conformal_score_ is {model.conformal_score_!r}")
     columns = _columns(model.view_, len(model.learning_mean_))
-    for f in (model.lower_, model.upper_):
+    nested, steps = model.nested_, model.nested_steps_
+    if nested is not None and (steps is None or steps.shape[1] != len(nested.coverages) or nested.coverages[-1] >= 1):
+        raise ValueError("nested_ of other steps")
+    for f in (model.lower_, model.upper_, *(() if nested is None else (*nested.lower_steps, *nested.upper_steps))):
         if f.features.point_shape != (columns,):
             raise ValueError(f"bands of {f.features.point_shape} columns, expected {columns}")
     if FOREST in model.view_.scales and model.size_forest_ is None:

@@ -33,7 +33,7 @@ def check_fields(cls: type, state: Mapping[str, Any], *, users: bool = False) ->
     """
     declared, parameters, optional = _declared(cls)
     fitted = declared.keys() - parameters - optional
-    wanted = parameters if not fitted & state.keys() else parameters | fitted
+    wanted = (parameters if not fitted & state.keys() else parameters | fitted) - optional
     for name in sorted(wanted - state.keys()):
         raise ModelFileError(f"{cls.__name__} without {name}")
     for name, value in state.items():
@@ -50,7 +50,8 @@ def _declared(cls: type) -> tuple[dict[str, Any], frozenset[str], frozenset[str]
     hints = {name: hint for name, hint in get_type_hints(cls).items() if get_origin(hint) is not ClassVar}
     if is_dataclass(cls):
         names = frozenset(field.name for field in fields(cls))
-        return {name: hints[name] for name in names}, names, frozenset()
+        some = frozenset(getattr(cls, PRESENT, ()))
+        return {name: hints[name] for name in names}, names - some, some
     given = get_type_hints(cls.__init__)  # type: ignore[misc]
     names = frozenset(inspect.signature(cls).parameters)
     known = {"_sklearn_output_config": dict[str, Any], "feature_names_in_": np.ndarray}

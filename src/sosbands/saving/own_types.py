@@ -15,6 +15,7 @@ HOMES = {  # besides the interval regressors that `regressors` and `baselines` o
     "GaussianProcess": "point_models.gaussian_process",
     "KernelFeatures": "kernels.features",
     "ModelBlend": "point_models.blend",
+    "NestedFunctions": "bands.nested",
     "NoiseView": "tuning.views",
     "NoisyProcess": "baselines.noisy_process",
     "PrecomputedKernel": "kernels.resolve",
