@@ -15,7 +15,7 @@ WRITTEN_BY_SPHINX = ("auto_examples", "generated", "_build")
 RUN = ["index", "tables", "explain", "drift", "sharp-bits", "extending", "coming-from"]
 RUN += [f"guide/{name}" for name in ("data", "model", "problems", "solvers", "tuning", "calibration", "metrics")]
 MODULES = ("", ".bands", ".metrics", ".conformal", ".tuning", ".stats", ".datasets", ".baselines", ".comparison")
-MODULES += (".cluster", ".plotting", ".report", ".kernels", ".tables")
+MODULES += (".cluster", ".plotting", ".report", ".kernels", ".tables", ".online")
 NETWORK = re.compile(r"urllib|requests|httpx|socket|urlopen|urlretrieve|fetch_\w+|load_real|read_html|https?://")
 
 
