@@ -24,6 +24,7 @@ from sosbands.conformal.mixin import warn_of_infinite
 from sosbands.exceptions import LearningRowsWarning, RefittedWarning, TooFewCalibrationPointsWarning
 from sosbands.point_models import LearntResiduals, learn_residuals
 from sosbands.point_models.defaults import model_words, point_model
+from sosbands.point_models.folds import keeps_order
 from sosbands.point_models.outputs import is_fitted, model_name
 from sosbands.point_models.residuals import learns_nothing
 from sosbands.regressors.cross import fit_cross, is_cross, predict_cross, refuse
@@ -31,6 +32,7 @@ from sosbands.regressors.rows import (
     Rows,
     dense_points,
     groups_without,
+    last_rows,
     learnt_rows,
     naming_preprocessor,
     read_number_rows,
@@ -177,7 +179,11 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         if is_cross(self.calibration_size):
             fit_cross(self, rows, y, labels, rng, weights)
             return self
-        self.learning_rows_, self.calibration_rows_ = split_rows(len(rows), self.calibration_size, rng, labels)
+        if keeps_order(getattr(self, "cv", None)):
+            split = last_rows(len(rows), self.calibration_size, labels)
+        else:
+            split = split_rows(len(rows), self.calibration_size, rng, labels)
+        self.learning_rows_, self.calibration_rows_ = split
         if self._most_rows is not None and labels is None:
             parts = zip((self.learning_rows_, self.calibration_rows_), self._most_rows, strict=True)
             self.learning_rows_, self.calibration_rows_ = (sampled(part, most, rng) for part, most in parts)
