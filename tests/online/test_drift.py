@@ -65,7 +65,7 @@ def test_bets_are_fair():
     assert weights @ after / 2 == pytest.approx(math.exp(start.log_capital), rel=1e-12)
 
 
-def false_alarms(p_values_of, streams=120, rows=240, level=0.1):
+def false_alarms(p_values_of, streams=80, rows=200, level=0.1):
     alarms = 0
     for seed in range(streams):
         y = np.random.default_rng(seed).standard_t(3, size=rows + 30)
@@ -82,14 +82,14 @@ def test_false_alarms_are_as_rare_as_promised():
     def exact(known, y, seed):
         return DriftTest(zero_model(known), random_state=seed).update(np.zeros((len(y), 1)), y).p_values_
 
-    assert false_alarms(exact) <= stats.binom.ppf(0.999, 120, 0.1)
+    assert false_alarms(exact) <= stats.binom.ppf(0.999, 80, 0.1)
 
 
 def test_ranks_among_few_fixed_rows_would_raise_more():
     def fixed(known, y, seed):  # noqa: ARG001
         return [(1 + np.sum(np.abs(known) >= abs(each))) / (len(known) + 1) for each in y]
 
-    assert false_alarms(fixed) > stats.binom.ppf(0.999, 120, 0.1)
+    assert false_alarms(fixed) > stats.binom.ppf(0.999, 80, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,8 @@ def test_changes_are_found_soon(change, latest):
         test.update(np.zeros((len(part), 1)), part)
     assert 600 <= test.alarm_ < 600 + latest
     assert abs(test.began_ - 600) < 60
+    seen = test.p_values_[: test.alarm_ + 1] - 0.5
+    assert test.began_ == int(np.argmax([abs(seen[k:].sum()) / math.sqrt(len(seen) - k) for k in range(len(seen))]))
     assert test.log_martingale_[test.alarm_] >= math.log(100) > test.log_martingale_[: test.alarm_].max()
     assert f"Drift found at row {test.alarm_ + 1} of 1200 rows: the martingale passed 100" in test.words()
 

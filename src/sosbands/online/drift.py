@@ -76,8 +76,8 @@ class DriftTest:
     alarm_ : int or None
         Position in the stream, from 0 on, of the row at which the martingale first reached 1/level.
     began_ : int or None
-        Where the rise to the alarm began, the row after the least martingale before it: about when the drift set in, or
-        somewhat later.
+        About when the drift set in: the row k from which on the p-values up to the alarm, at a, are farthest from
+        uniform, by ``|sum_{k..a} (p - 1/2)| / sqrt(a - k + 1)``.
     """
 
     def __init__(self, model: Any, *, level: float = 0.01, random_state: Any = None) -> None:
@@ -103,10 +103,12 @@ class DriftTest:
 
     @property
     def began_(self) -> int | None:
-        """The row after the least martingale before the alarm."""
+        """The row from which on the p-values up to the alarm are farthest from uniform."""
         if self.alarm_ is None:
             return None
-        return int(np.argmin([0.0, *self._logs[: self.alarm_]]))
+        last_first = np.array(self._p[: self.alarm_ + 1])[::-1] - 0.5
+        sizes = np.abs(np.cumsum(last_first)) / np.sqrt(np.arange(1, len(last_first) + 1))
+        return int(self.alarm_ - np.argmax(sizes))
 
     def update(self, X: Any, y: Any) -> Self:
         """Look at rows whose targets are known, in their order.
@@ -144,6 +146,6 @@ class DriftTest:
             return f"No drift found in {seen}: the martingale reached {max(most, 1.0):.3g}, the alarm is at {odds}."
         return (
             f"Drift found at row {self.alarm_ + 1} of {seen}: the martingale passed {odds}, which without drift "
-            f"happens in at most {100 * self.level:.3g} % of all streams. It began to rise at row {self.began_ + 1}: "
+            f"happens in at most {100 * self.level:.3g} % of all streams. It set in at about row {self.began_ + 1}: "
             "refit with rows from there on."
         )

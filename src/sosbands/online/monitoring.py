@@ -40,6 +40,8 @@ class Monitoring:
         Positions of rows, from 0 on: of the alarm, and about where the drift set in.
     span : int
         Rows that rolling means and medians are over.
+    n_calibration : int
+        Calibration rows of the model.
     """
 
     confidence_level: float
@@ -52,6 +54,7 @@ class Monitoring:
     alarm: int | None
     began: int | None
     span: int
+    n_calibration: int
 
     def __len__(self) -> int:
         return len(self.inside)
@@ -171,6 +174,7 @@ def monitor(
         alarm=test.alarm_,
         began=test.began_,
         span=int(np.clip(len(observed) // SPANS, LEAST_SPAN, MOST_SPAN)) if span is None else int(span),
+        n_calibration=len(model.calibration_),
     )
 
 
