@@ -80,6 +80,7 @@ sphinx_gallery_conf = {
             "plot_two_sided_calibration.py",
             "plot_groups.py",
             "plot_covariate_shift.py",
+            "plot_drift.py",
             "plot_off_the_data.py",
             "plot_own_kernel.py",
             "plot_compare_methods.py",

@@ -14,10 +14,10 @@ from sosbands.solvers.solve import SOLVERS
 ROOT = Path(__file__).parents[1]
 DOCS, GALLERY = ROOT / "docs", ROOT / "examples" / "gallery"
 WRITTEN_BY_SPHINX = ("auto_examples", "generated", "_build")
-RUN = ["index", "tables", "distributions", "explain", "serving", "sharp-bits", "extending", "coming-from"]
+RUN = ["index", "tables", "distributions", "drift", "explain", "serving", "sharp-bits", "extending", "coming-from"]
 RUN += [f"guide/{name}" for name in ("data", "model", "problems", "solvers", "tuning", "calibration", "metrics")]
 MODULES = ("", ".bands", ".metrics", ".conformal", ".tuning", ".stats", ".datasets", ".baselines", ".comparison")
-MODULES += (".cluster", ".plotting", ".report", ".kernels", ".tables", ".serving")
+MODULES += (".cluster", ".plotting", ".report", ".kernels", ".tables", ".serving", ".online")
 NETWORK = re.compile(r"urllib|requests|httpx|socket|urlopen|urlretrieve|fetch_\w+|load_real|read_html|https?://")
 
 

@@ -47,6 +47,7 @@ _ROOMS = (
     "explanation",
     "kernels",
     "metrics",
+    "online",
     "plotting",
     "point_models",
     "problems",

@@ -33,6 +33,19 @@ def is_fraction(value: Any) -> bool:
     return is_number(value) and bool(0 < value < 1)
 
 
+def is_splitter(value: Any) -> bool:
+    """An object that splits rows, as those of sklearn.model_selection do."""
+    return not isinstance(value, type) and all(
+        callable(getattr(value, name, None)) for name in ("split", "get_n_splits")
+    )
+
+
+def check_cv(cv: Any) -> None:
+    """A number of folds, or what makes them."""
+    fine = (is_count(cv) and cv >= 2) or is_splitter(cv)
+    check("cv", cv, fine, "an int >= 2, or a splitter such as TimeSeriesSplit() (sklearn.model_selection)")
+
+
 def check(name: str, value: Any, fine: bool, expected: str) -> None:
     """Raise the error that names the argument unless it is fine."""
     if not fine:

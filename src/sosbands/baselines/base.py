@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -52,12 +52,13 @@ class Baseline(SplitRegressor):
     table_encoder_: TableEncoder | None
     learning_mean_: Array | None
     learning_scale_: Array | None
+    _checks: ClassVar[dict[str, Callable[[Any], object]]] = {}  # of a class that takes more than others do
     n_jobs: Any = None  # a constructor parameter of those that can use several processes
 
     def _check_parameters(self) -> None:
         for name, value in self.get_params(deep=False).items():
             if name in CHECKS:
-                CHECKS[name](value)
+                self._checks.get(name, CHECKS[name])(value)
         check_running(self)
 
     def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:

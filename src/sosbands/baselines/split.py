@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from sosbands._arguments import check, is_number
+from sosbands._arguments import check, check_cv, is_number
 from sosbands._types import Array
 from sosbands.baselines.base import Baseline
 from sosbands.baselines.tables import finite_numbers
@@ -110,8 +110,8 @@ class LocallyWeightedCP(SplitCP):
         As in `SplitCP`.
     residuals : {"auto", "in-sample", "leave-one-out", "out-of-fold"}
         Which residuals sigma is learnt from, as in `SoSBandRegressor`.
-    cv : int
-        Folds of the out-of-fold residuals.
+    cv : int or splitter
+        Folds of the out-of-fold residuals, or a splitter, as in `SoSBandRegressor`.
     min_scale : float
         Smallest sigma, as a part of the mean absolute residual: a regression may come close to zero or below.
     n_jobs : int, optional
@@ -131,6 +131,7 @@ class LocallyWeightedCP(SplitCP):
         The residuals that sigma was learnt from.
     """
 
+    _checks = {"cv": check_cv}
     residual_rule_: str
     smallest_scale_: float
     scale_estimator_: Any
@@ -144,7 +145,7 @@ class LocallyWeightedCP(SplitCP):
         calibration: str = "symmetric",
         calibration_size: float | int | str | None = 0.5,
         residuals: str = "auto",
-        cv: int = 5,
+        cv: Any = 5,
         min_scale: float = 0.05,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -173,7 +174,10 @@ class LocallyWeightedCP(SplitCP):
         check("scale_estimator", scale, fine, "None or a regressor with fit and predict")
 
     def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:  # noqa: ARG002
-        sizes = np.abs(self._fit_point_model(rows.for_model, y, rng, weight=weight).residual)
+        found = self._fit_point_model(rows.for_model, y, rng, weight=weight)
+        sizes = np.abs(found.residual)
+        if found.rows is not None:  # a splitter predicts some of the rows
+            rows, weight = rows.take(found.rows), None if weight is None else weight[found.rows]
         self.smallest_scale_ = self.min_scale * float(np.average(sizes, weights=weight)) or 1.0
         self.scale_estimator_ = fit_model(
             self._scale_model(rows, rng), rows.for_model, sizes, weight, "scale_estimator"

@@ -128,6 +128,8 @@ SHORT = {
     "sosbands.cli.fit": "Learn a model with intervals from a table.",
     "sosbands.cli.predict": "Write intervals for the rows of a table.",
     "sosbands.cli.evaluate": "Measure intervals on rows with a known target.",
+    "sosbands.cli.monitor": "Follow a model along rows in their order: has anything changed?",
+    "sosbands.cli.recalibrate": "Add calibration rows to a model.",
     "sosbands.cli.compare": "Compare methods on repeated splits of a table.",
     "sosbands.cli.explore": "Write an interactive HTML page about a table.",
     "sosbands.cli.card": "Write a printable HTML page about a model.",

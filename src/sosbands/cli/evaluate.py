@@ -181,11 +181,11 @@ def _doubt(says: Output, fitted: Any, asked: Asked, metrics: dict[str, Any], lev
 
     With m of these and one quantile, of rank k, the number of covered rows is beta-binomial with k and m + 1 - k.
     This is exact without ties; with ties coverage is larger. Groups have quantiles, and doubts, of their own: none
-    is told, nor of cross-calibration, which has no such law.
+    is told, nor of cross-calibration and of rows weighed by their age, which have no such law.
     """
     from scipy.stats import betabinom
 
-    if hasattr(fitted, "copies_"):
+    if hasattr(fitted, "copies_") or fitted.calibration_.decay is not None:
         return
     m, n = fitted.n_calibration_, metrics["n"]
     k = conformal_rank(m, level)

@@ -23,6 +23,19 @@ def record_split(fitted: Any, X: Any, y: Any, labels: Any) -> None:
     setattr(fitted, RECORD, found)
 
 
+def update_split(
+    fitted: Any, X: Any, y: Any, labels: Any, *, window: int | None, decay: float | None, replace: bool
+) -> None:
+    """Give the record, if there is one, the same new rows as the calibration."""
+    if not hasattr(fitted, RECORD):
+        return
+    center = fitted.predict(X)
+    new = Calibration.of(Band(center, center), y, labels)
+    old = getattr(fitted, RECORD)
+    fading: dict[str, Any] = {"window": window, "decay": decay}
+    setattr(fitted, RECORD, new.faded(**fading) if replace else old.extended(new, **fading))
+
+
 def split_widths(fitted: Any, asked: Asked, levels: Sequence[float], labels: Any) -> list[float] | None:
     """Mean width at each level over rows with these labels; None for a model that has no record."""
     calibration = getattr(fitted, RECORD, None)

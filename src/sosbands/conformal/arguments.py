@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from sosbands._arguments import check, check_size, is_number, read_numbers
+from sosbands._arguments import check, check_size, is_count, is_fraction, is_number, read_numbers
 from sosbands._arguments import read_level as read_level  # for those who read all arguments of calibration here
 from sosbands._types import AnyArray, Array
 from sosbands.exceptions import MultiOutputError
@@ -102,6 +102,25 @@ def read_common_use(name: str, at_calibration: bool, at_prediction: bool) -> Non
         raise ValueError(f"{name}=None: expected one value per row, because conformalize was called with {name}")
     if at_prediction and not at_calibration:
         raise ValueError(f"{name} was given: expected None, because conformalize was called without {name}")
+
+
+def read_fading(window: Any, decay: Any, *, with_ratio: bool) -> tuple[int | None, float | None]:
+    """How many of the last rows are kept, and by what older ones count for less."""
+    check("window", window, window is None or (is_count(window) and window >= 1), "None or a number of rows >= 1")
+    check("decay", decay, decay is None or is_fraction(decay), "None or a number in (0, 1)")
+    expected = "None beside likelihood_ratio, because a row has one weight"
+    check("decay", decay, decay is None or not with_ratio, expected)
+    return None if window is None else int(window), None if decay is None else float(decay)
+
+
+def check_added(name: str, old: AnyArray | None, new: AnyArray | None) -> None:
+    """Complain about rows that lack what the calibration rows so far have, or the other way round."""
+    if old is not None and new is None:
+        raise ValueError(f"{name}=None: expected one value per row, because the calibration rows so far have {name}")
+    if old is None and new is not None:
+        raise ValueError(f"{name} was given: expected None, because the calibration rows so far have no {name}")
+    if old is not None and new is not None and (old.dtype.kind == "U") != (new.dtype.kind == "U"):
+        raise ValueError(f"{name} has dtype {new.dtype}: expected labels of the kind seen so far, {old.dtype}")
 
 
 def _read_vector(name: str, values: Any, n_rows: int) -> Array:

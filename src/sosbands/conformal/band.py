@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,6 +77,25 @@ class Band:
     def units(self) -> tuple[Array, Array]:
         """Unit of the lower and of the upper end, as arrays of shape (n,) or ()."""
         return np.asarray(self.lower_unit), np.asarray(self.upper_unit)
+
+
+def joined_bands(bands: Sequence[Band]) -> Band:
+    """The band of consecutive blocks of rows."""
+    if len(bands) == 1:
+        return bands[0]
+    supports = [band.support for band in bands if band.support is not None]
+    lower_unit, upper_unit = (
+        np.concatenate([np.broadcast_to(band.units[k], len(band)) for band in bands]) for k in (0, 1)
+    )
+    return Band(
+        np.concatenate([band.lower for band in bands]),
+        np.concatenate([band.upper for band in bands]),
+        lower_unit,
+        upper_unit,
+        np.concatenate(supports) if supports else None,
+        bands[0].least_score,
+        None if bands[0].knots is None else Knots.joined([band.knots for band in bands if band.knots is not None]),
+    )
 
 
 def lower_scores(band: Band, y: Array) -> Array:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sosbands._types import AnyArray, Array, IntArray
-from sosbands.conformal.arguments import Kind, read_common_use, read_groups, read_ratio
+from sosbands.conformal.arguments import Kind, check_added, read_common_use, read_groups, read_ratio
 from sosbands.conformal.band import Band, lower_scores, upper_scores
 from sosbands.conformal.distribution import Places, inner_places
 from sosbands.conformal.quantile import conformal_quantile, points_needed, weighted_conformal_quantile
@@ -44,15 +44,19 @@ class Calibration:
         Share of the band below each observation, infinite outside (`sosbands.conformal.inner_places`): all that scores
         need not say of observations inside. None where copies have scored the rows, and in models that earlier versions
         saved.
+    decay : float in (0, 1) or None
+        With one, rows are in the order of time, and the last but k counts as ``decay^(k + 1)`` of a new row; with
+        groups k counts rows of the same group.
     """
 
-    _set_by_some_fits: ClassVar[tuple[str, ...]] = ("inner_places",)
+    _set_by_some_fits: ClassVar[tuple[str, ...]] = ("inner_places", "decay")  # files of earlier versions lack them
 
     lower_scores: Array
     upper_scores: Array
     groups: AnyArray | None = None
     weights: Array | None = None
     inner_places: Array | None = None
+    decay: float | None = None
 
     @classmethod
     def of(cls, band: Band, y: Array, groups: Any = None, likelihood_ratio: Any = None) -> Calibration:
@@ -83,8 +87,38 @@ class Calibration:
             yield None, self
             return
         for label, rows in rows_by_label(self.groups):
-            weights, inner = (None if each is None else each[rows] for each in (self.weights, self.inner_places))
-            yield label, Calibration(self.lower_scores[rows], self.upper_scores[rows], None, weights, inner)
+            yield label, replace(self._taken(rows), groups=None)
+
+    def extended(self, new: Calibration, *, window: int | None = None, decay: float | None = None) -> Calibration:
+        """These rows, then the new ones; of each group the last `window`, with weights that fall by `decay`."""
+        check_added("groups", self.groups, new.groups)
+        check_added("likelihood_ratio", self.weights, new.weights)
+        joined = Calibration(
+            np.concatenate([self.lower_scores, new.lower_scores]),
+            np.concatenate([self.upper_scores, new.upper_scores]),
+            _joined(self.groups, new.groups),
+            _joined(self.weights, new.weights),
+            _joined(self.inner_places, new.inner_places),
+        )
+        return joined.faded(window=window, decay=decay)
+
+    def faded(self, *, window: int | None = None, decay: float | None = None) -> Calibration:
+        """Of each group the last `window` rows, in the order of time, with weights that fall by `decay`."""
+        if window is None:
+            return replace(self, decay=decay)
+        parts = [np.arange(len(self))] if self.groups is None else [rows for _, rows in rows_by_label(self.groups)]
+        return replace(self._taken(np.sort(np.concatenate([rows[-window:] for rows in parts]))), decay=decay)
+
+    def _taken(self, rows: IntArray) -> Calibration:
+        """Some of the rows, in this order."""
+        groups, weights, inner = (
+            None if each is None else each[rows] for each in (self.groups, self.weights, self.inner_places)
+        )
+        return Calibration(self.lower_scores[rows], self.upper_scores[rows], groups, weights, inner, self.decay)
+
+    def age_weights(self) -> Array:
+        """What each row counts beside a new row, ``decay^(m - i)`` for row i of 0 to m - 1; ones without a decay."""
+        return np.ones(len(self)) if self.decay is None else self.decay ** np.arange(len(self), 0.0, -1.0)
 
     def read_rows(
         self, n_rows: int, groups: Any = None, likelihood_ratio: Any = None
@@ -146,7 +180,8 @@ class Calibration:
                     "the calibration of this model, which an earlier version made, keeps no places inside the band: "
                     "call conformalize(X, y) again for quantiles and distributions"
                 )
-            found[label] = Places.of(part.inner_places, part.lower_scores, part.upper_scores, part.weights)
+            weights = part.weights if part.decay is None else part.age_weights()
+            found[label] = Places.of(part.inner_places, part.lower_scores, part.upper_scores, weights)
         return found
 
     def shortage(self, q: Array, level: float, kind: Kind, lower_share: float, groups: AnyArray | None) -> str | None:
@@ -172,6 +207,8 @@ class Calibration:
         return np.stack([q_lo, self._quantile(self.upper_scores, levels[1], test_weights)], axis=1)
 
     def _quantile(self, scores: Array, level: float, test_weights: Array | None) -> Array:
+        if self.decay is not None:
+            return weighted_conformal_quantile(scores, self.age_weights(), np.ones(1), level)
         if self.weights is None or test_weights is None:
             return np.array([conformal_quantile(scores, level)])
         return weighted_conformal_quantile(scores, self.weights, test_weights, level)
@@ -187,11 +224,17 @@ def rows_by_label(labels: AnyArray) -> Iterator[tuple[Any, IntArray]]:
 def _described(label: Any, part: Calibration) -> str:
     """How many points a part has, and what makes them count for less."""
     words = f"{len(part)}" if label is None else f"{len(part)} in group {label!r}"
+    if part.decay is not None:
+        words += f" (of the weight of {part.age_weights().sum():.1f} by decay={part.decay:g})"
     if part.weights is not None:
         w = part.weights / part.weights.max()
         words += f" (worth {w.sum() ** 2 / (w**2).sum():.1f} by their likelihood ratios)"
     lost = np.sum(np.isposinf(part.scores("symmetric")))
     return f"{words} ({lost} with an infinite score: zero scale)" if lost else words
+
+
+def _joined(old: AnyArray | None, new: AnyArray | None) -> AnyArray | None:
+    return None if old is None or new is None else np.concatenate([old, new])
 
 
 def _listed(items: list[str]) -> str:

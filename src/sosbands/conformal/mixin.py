@@ -10,7 +10,7 @@ import numpy as np
 from sosbands._arguments import check
 from sosbands._types import Array, BoolArray
 from sosbands._words import share_of
-from sosbands.conformal.arguments import read_kind, read_level, read_levels, read_share, read_target
+from sosbands.conformal.arguments import read_fading, read_kind, read_level, read_levels, read_share, read_target
 from sosbands.conformal.band import Band, interval
 from sosbands.conformal.calibration import Calibration
 from sosbands.conformal.frames import NUMPY, OUTPUTS, as_frame
@@ -52,7 +52,7 @@ class IntervalMixin(DistributionMixin):
         return len(self._calibrated("n_calibration_"))
 
     def conformalize(self, X: Any, y: Any, *, groups: Any = None, likelihood_ratio: Any = None) -> Self:
-        """Calibrate on data that `fit` has not seen; a second call replaces the first.
+        """Calibrate on rows that `fit` has not seen; a second call replaces the first.
 
         Parameters
         ----------
@@ -70,9 +70,66 @@ class IntervalMixin(DistributionMixin):
         self
         """
         read_kind(self.calibration)
-        band = self._band(X)
-        self.calibration_ = Calibration.of(band, read_target(y, len(band)), groups, likelihood_ratio)
+        self._calibrate(*self._scored("conformalize", X, y, groups, likelihood_ratio), replaces=True)
         return self
+
+    def update(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        window: int | None = None,
+        decay: float | None = None,
+        groups: Any = None,
+        likelihood_ratio: Any = None,
+    ) -> Self:
+        """Add calibration rows to those that there are, in the order of time; without any it is `conformalize`.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (m, n_features)
+            Rows that `fit` has not seen, one or many, later than all so far.
+        y : array of shape (m,)
+            Their observations.
+        window : int, optional
+            Keep the last so many rows, of each group if there are groups; None keeps all.
+        decay : float in (0, 1), optional
+            The last row but k counts as ``decay^(k + 1)`` of a new row; None counts all rows alike. The shares of all
+            rows together tend to `decay`, so that it must exceed the confidence level for finite intervals.
+        groups, likelihood_ratio : arrays of shape (m,), optional
+            Given if and only if the calibration rows so far have them.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        `window` and `decay` are those of this call: the next one without them keeps all rows left, and counts them
+        alike. If the rows kept and a new one are exchangeable, coverage is promised as after `conformalize`, whatever
+        the window and the decay. Otherwise coverage is at least ``level - sum_i p_i d_TV(S, S^i)``, with p_i the share
+        of row i in the weights and S^i the scores with row i and the new one exchanged (Barber, Candes, Ramdas,
+        Tibshirani 2023), a bound that nobody can compute: for rows that drift nothing exact is promised.
+        """
+        read_kind(self.calibration)
+        last, fading = read_fading(window, decay, with_ratio=likelihood_ratio is not None)
+        new, n_learnt = self._scored("update", X, y, groups, likelihood_ratio)
+        if "calibration_" in vars(self):
+            joined = self.calibration_.extended(new, window=last, decay=fading)
+        else:
+            joined = new.faded(window=last, decay=fading)
+        replaces = last is not None and last <= len(new) and groups is None  # none of the rows before is left
+        self._calibrate(joined, n_learnt, replaces=replaces)
+        return self
+
+    def _scored(self, caller: str, X: Any, y: Any, groups: Any, likelihood_ratio: Any) -> tuple[Calibration, int]:  # noqa: ARG002
+        """Scores of rows given to the method `caller`, and how many of them were learnt from, where that is known."""
+        band = self._band(X)
+        return Calibration.of(band, read_target(y, len(band)), groups, likelihood_ratio), 0
+
+    def _calibrate(self, calibration: Calibration, n_learnt: int, *, replaces: bool) -> None:  # noqa: ARG002
+        """Take this calibration; `replaces` says that it holds no row of the one before."""
+        self.calibration_ = calibration
 
     def set_output(self, *, intervals: str | None = None) -> Self:
         """Choose what `predict_interval` returns.

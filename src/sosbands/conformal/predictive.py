@@ -148,6 +148,8 @@ def placed(calibration: Calibration, band: Band, groups: Any, likelihood_ratio: 
     """The rows of a band with their calibration places, group by group."""
     places = calibration.places()
     labels, weights = calibration.read_rows(len(band), groups, likelihood_ratio)
+    if calibration.decay is not None:
+        weights = np.ones(len(band))  # beside which calibration rows count by their age
     if labels is None:
         return [Placed(np.arange(len(band)), band, places[None], weights)]
     return [

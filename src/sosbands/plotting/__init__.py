@@ -7,6 +7,7 @@ from sosbands.plotting.active import plot_active_rows
 from sosbands.plotting.bands import plot_bands, plot_widths
 from sosbands.plotting.comparison import plot_comparison
 from sosbands.plotting.metrics import plot_calibration, plot_local_coverage
+from sosbands.plotting.monitoring import plot_monitoring
 from sosbands.plotting.tuning import plot_replicates, plot_tuning
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "plot_calibration",
     "plot_comparison",
     "plot_local_coverage",
+    "plot_monitoring",
     "plot_replicates",
     "plot_tuning",
     "plot_widths",

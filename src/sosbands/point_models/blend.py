@@ -12,10 +12,11 @@ from sklearn.model_selection import KFold
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sosbands._arguments import check, is_count, is_number, read_weights
+from sosbands._arguments import check, check_cv, is_number, read_weights
 from sosbands._parallel import within_task
 from sosbands._threads import ONE_THREAD
 from sosbands._types import Array, IntArray
+from sosbands.point_models.folds import own_splits
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.outputs import predict_rows
 from sosbands.point_models.spread import predict_with_spread
@@ -37,8 +38,8 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     members : sequence of regressors
         Unfitted.
-    cv : int
-        Folds.
+    cv : int or splitter
+        Folds, or a splitter such as `TimeSeriesSplit`, whose folds need not hold all rows.
     equal_rows : float
         How strongly the weights are pulled towards equal ones: as much as so many rows would.
     random_state : int, RandomState or None
@@ -76,7 +77,7 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         members: Sequence[Any],
-        cv: int = 5,
+        cv: Any = 5,
         equal_rows: float = 20.0,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -112,21 +113,21 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Of the rows that a fold learns from and those that it holds out; it gives what the fold sees in place of X,
             for encodings of X that know targets, which must then be those of the former rows alone.
         """
-        check("cv", self.cv, is_count(self.cv) and self.cv >= 2, "an int >= 2")
+        check_cv(self.cv)
         fine = is_number(self.equal_rows) and 0 <= self.equal_rows < np.inf
         check("equal_rows", self.equal_rows, fine, "a number >= 0")
         check("members", self.members, len(self.members) > 0, "at least one regressor")
         rows, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = np.asarray(y, dtype=float)
         w = None if sample_weight is None else read_weights(sample_weight, len(rows))
-        folds = list(KFold(min(self.cv, len(y)), shuffle=True, random_state=self.random_state).split(rows))
-        folds = folds[: folds_for(len(y), len(folds), self.enough_rows)]
+        own = own_splits(self.cv, y)
+        folds = self._shuffled_folds(len(y)) if own is None else own
         self.out_of_fold_rows_ = np.sort(np.concatenate([held for _, held in folds]))
         fitted = [fit_model(clone(member), rows, y, w, "members") for member in self.members]
         parallel = Parallel(n_jobs=self.n_jobs)
         tables = [rows if fold_points is None else fold_points(learn, held) for learn, held in folds]
         tasks = [
-            (_for_fold(model), table, learn, held)
+            (_for_fold(model) if own is None else clone(model), table, learn, held)
             for model in fitted
             for table, (learn, held) in zip(tables, folds, strict=True)
         ]
@@ -146,6 +147,10 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.spread_factors_ = np.array([np.sqrt(np.mean(counts * size)) or 1.0 for size in sizes])
         self.out_of_fold_prediction_, self.out_of_fold_std_ = self._blend(seen)
         return self
+
+    def _shuffled_folds(self, n: int) -> list[Any]:
+        folds = list(KFold(min(self.cv, n), shuffle=True, random_state=self.random_state).split(np.zeros(n)))
+        return folds[: folds_for(n, len(folds), self.enough_rows)]
 
     @ONE_THREAD
     def predict(self, X: Any, return_std: bool = False) -> Any:

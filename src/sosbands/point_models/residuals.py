@@ -24,6 +24,7 @@ from sosbands._types import Array, IntArray
 from sosbands.exceptions import LeaveOneOutError
 from sosbands.point_models.blend import ModelBlend, folds_for
 from sosbands.point_models.defaults import CallableRegressor
+from sosbands.point_models.folds import own_splits
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.point_models.outputs import blaming, predict_rows
 from sosbands.point_models.smoothing_spline import SmoothingSplineRegressor
@@ -77,7 +78,7 @@ def learn_residuals(
     y: Array,
     *,
     residuals: str = "auto",
-    cv: int = 5,
+    cv: Any = 5,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     with_std: bool = False,
@@ -97,7 +98,9 @@ def learn_residuals(
         Its own predictions; those of the process conditioned on the other rows, with hyperparameters and the other
         steps of a pipeline held fixed; or those of copies fitted to the other folds. "auto" is `residual_rule`.
     cv, random_state
-        Number of folds, and their seed, of which only the last rule draws.
+        Number of folds, and their seed, of which only the last rule draws; or a splitter, whose folds need not hold all
+        rows: `rows` says which they do, and the others have no residual. With one "auto" is out-of-fold for every model
+        that learns.
     n_jobs : int, optional
         Processes for the copies.
     with_std : bool
@@ -114,17 +117,18 @@ def learn_residuals(
     LeaveOneOutError
         If leave-one-out residuals are asked for and the model cannot give them; before anything is fitted.
     """
-    rule = chosen_rule(residuals, model)
+    splits = own_splits(cv, y)
+    rule = chosen_rule(residuals, model, ordered=splits is not None)
     in_folds: dict[str, Any] = (
         {"fold_points": fold_points} if fold_points is not None and isinstance(model, ModelBlend) else {}
     )
     if isinstance(model, ModelBlend):
-        model.set_params(enough_rows=enough_rows)
+        model.set_params(enough_rows=enough_rows, **({} if splits is None else {"cv": cv}))
     model = fit_model(model, X, y, sample_weight, **in_folds)
-    folds = row_folds(len(y), cv, random_state)
+    folds = row_folds(len(y), cv, random_state) if splits is None else None
     with_std = with_std and (rule == "leave-one-out" or knows_spread(model))
     rows: IntArray | None = None
-    if folds is None or rule == "in-sample":
+    if rule == "in-sample" or (folds is None and splits is None):
         rule, (prediction, std) = "in-sample", _in_sample(model, X, with_std)
     elif isinstance(model, ModelBlend) and rule == "out-of-fold":  # which its weights needed too
         prediction, std = model.out_of_fold_prediction_, model.out_of_fold_std_ if with_std else None
@@ -133,8 +137,9 @@ def learn_residuals(
         process = leave_one_out_process(model)
         residual = process.leave_one_out_residuals()
         return LearntResiduals(model, rule, y - residual, residual, process.leave_one_out_std() if with_std else None)
-    elif folds_for(len(y), folds.n_splits, enough_rows) < folds.n_splits:
-        splits = list(folds.split(y))[: folds_for(len(y), folds.n_splits, enough_rows)]
+    elif folds is None or folds_for(len(y), folds.n_splits, enough_rows) < folds.n_splits:
+        if folds is not None:
+            splits = list(folds.split(y))[: folds_for(len(y), folds.n_splits, enough_rows)]
         rows, prediction, std = _out_of_some_folds(model, X, y, splits, with_std, sample_weight)
     else:
         prediction, std = _out_of_fold(model, X, y, folds, n_jobs, with_std, sample_weight)
@@ -181,13 +186,13 @@ def _out_of_some_folds(
     model: Any,
     X: Any,
     y: Array,
-    splits: list[tuple[IntArray, IntArray]],
+    splits: list[tuple[IntArray, IntArray]] | None,
     with_std: bool,
     sample_weight: Array | None,
 ) -> tuple[IntArray, Array, Array | None]:
     """Rows that the splits hold out in increasing order, with their predictions by copies that have not seen them."""
     parts = []
-    for learn, held in splits:
+    for learn, held in splits or []:
         weight = None if sample_weight is None else sample_weight[learn]
         copy = fit_model(clone(model), _safe_indexing(X, learn), y[learn], weight)
         mean, std = _in_sample(copy, _safe_indexing(X, held), with_std)
@@ -248,8 +253,10 @@ def residual_rule(estimator: Any) -> Literal["in-sample", "leave-one-out", "out-
     raise ValueError(f"estimator={estimator!r}: expected a regressor or a function of X")
 
 
-def chosen_rule(residuals: str, estimator: Any) -> str:
+def chosen_rule(residuals: str, estimator: Any, *, ordered: bool = False) -> str:
     """The rule that the parameter `residuals` means for this point model, fitted or not.
+
+    With folds of the user's (`ordered`) "auto" is out-of-fold for all that learn, since only these keep to the folds.
 
     Raises
     ------
@@ -258,7 +265,9 @@ def chosen_rule(residuals: str, estimator: Any) -> str:
     """
     if residuals == "leave-one-out":
         leave_one_out_process(estimator)
-    return residual_rule(estimator) if residuals == "auto" else residuals
+    if residuals != "auto":
+        return residuals
+    return "out-of-fold" if ordered and not learns_nothing(estimator) else residual_rule(estimator)
 
 
 def leave_one_out_process(estimator: Any) -> GaussianProcess:

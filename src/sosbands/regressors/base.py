@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,13 +18,14 @@ from sosbands._types import AnyArray, Array, BoolArray, IntArray
 from sosbands._words import many
 from sosbands.conformal import Band, Calibration, IntervalMixin, interval
 from sosbands.conformal.arguments import read_groups, read_target
+from sosbands.conformal.band import joined_bands
 from sosbands.conformal.calibration import shown
-from sosbands.conformal.knots import Knots
 from sosbands.conformal.mixin import warn_of_infinite
 from sosbands.conformal.predictive import Placed
 from sosbands.exceptions import LearningRowsWarning, RefittedWarning, TooFewCalibrationPointsWarning
 from sosbands.point_models import LearntResiduals, learn_residuals
 from sosbands.point_models.defaults import model_words, point_model
+from sosbands.point_models.folds import keeps_order
 from sosbands.point_models.outputs import is_fitted, model_name
 from sosbands.point_models.residuals import learns_nothing
 from sosbands.regressors.cross import fit_cross, is_cross, predict_cross, refuse
@@ -32,6 +33,7 @@ from sosbands.regressors.rows import (
     Rows,
     dense_points,
     groups_without,
+    last_rows,
     learnt_rows,
     naming_preprocessor,
     read_number_rows,
@@ -178,7 +180,11 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         if is_cross(self.calibration_size):
             fit_cross(self, rows, y, labels, rng, weights)
             return self
-        self.learning_rows_, self.calibration_rows_ = split_rows(len(rows), self.calibration_size, rng, labels)
+        if keeps_order(getattr(self, "cv", None)):
+            split = last_rows(len(rows), self.calibration_size, labels)
+        else:
+            split = split_rows(len(rows), self.calibration_size, rng, labels)
+        self.learning_rows_, self.calibration_rows_ = split
         if self._most_rows is not None and labels is None:
             parts = zip((self.learning_rows_, self.calibration_rows_), self._most_rows, strict=True)
             self.learning_rows_, self.calibration_rows_ = (sampled(part, most, rng) for part, most in parts)
@@ -203,22 +209,10 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             self._say(f"calibrated on {many(len(held), 'row')}")
         return self
 
-    def conformalize(self, X: Any, y: Any, *, groups: Any = None, likelihood_ratio: Any = None) -> Self:
-        """Calibrate on rows that `fit` has not seen; a second call replaces the first.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (m, n_features)
-            Rows.
-        y : array of shape (m,)
-            Their targets.
-        groups : array of shape (m,), optional
-            Labels: each group gets its own quantiles, and so its own coverage guarantee.
-        likelihood_ratio : array of shape (m,), optional
-            Density of the test points over that of the calibration points, up to a constant (covariate shift).
-        """
+    def _scored(self, caller: str, X: Any, y: Any, groups: Any, likelihood_ratio: Any) -> tuple[Calibration, int]:
+        """Scores of rows for calibration, and how many of them were learnt from."""
         check_is_fitted(self, LEARNT)
-        refuse("conformalize", "copies_" in vars(self), "all rows of fit are calibrated on, each by its own copy")
+        refuse(caller, "copies_" in vars(self), "all rows of fit are calibrated on, each by its own copy")
         self._check_parameters()
         rows = self._read(X, reset=False)
         target = read_target(y, len(rows))
@@ -226,14 +220,16 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         seen = learnt_rows(hashes, self.learning_hashes_)
         if seen:
             warnings.warn(
-                f"{seen} of the {len(hashes)} rows given to conformalize were learnt from in fit: the coverage "
+                f"{seen} of the {len(hashes)} rows given to {caller} were learnt from in fit: the coverage "
                 "guarantee needs rows that fit has not seen",
                 LearningRowsWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        self.calibration_ = Calibration.of(self._in_blocks(rows)[1], target, groups, likelihood_ratio)
-        self.n_learnt_calibration_rows_ = seen
-        return self
+        return Calibration.of(self._in_blocks(rows)[1], target, groups, likelihood_ratio), seen
+
+    def _calibrate(self, calibration: Calibration, n_learnt: int, *, replaces: bool) -> None:
+        before = 0 if replaces else getattr(self, "n_learnt_calibration_rows_", 0)
+        self.calibration_, self.n_learnt_calibration_rows_ = calibration, before + n_learnt
 
     def predict(self, X: Any) -> Array:
         """Prediction of the point model, shape (n,)."""
@@ -302,7 +298,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         with few_threads(blas=self._has_own_model()):
             parts = (self._center_and_band(self._as_learnt(block)) for block in rows.blocks())
             centers, bands = zip(*parts, strict=True)
-        return np.concatenate(centers), _joined(bands)
+        return np.concatenate(centers), joined_bands(bands)
 
     def _calibrated(self, wanted: str) -> Calibration:
         check_is_fitted(self, LEARNT)
@@ -353,22 +349,3 @@ class TakesWeights:
         """
         fitted: Self = self._fit(X, y, groups, sample_weight)  # type: ignore[attr-defined]  # of SplitRegressor
         return fitted
-
-
-def _joined(bands: Sequence[Band]) -> Band:
-    """The band of consecutive blocks of rows."""
-    if len(bands) == 1:
-        return bands[0]
-    supports = [band.support for band in bands if band.support is not None]
-    lower_unit, upper_unit = (
-        np.concatenate([np.broadcast_to(band.units[k], len(band)) for band in bands]) for k in (0, 1)
-    )
-    return Band(
-        np.concatenate([band.lower for band in bands]),
-        np.concatenate([band.upper for band in bands]),
-        lower_unit,
-        upper_unit,
-        np.concatenate(supports) if supports else None,
-        bands[0].least_score,
-        None if bands[0].knots is None else Knots.joined([band.knots for band in bands if band.knots is not None]),
-    )

@@ -9,7 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from sosbands._arguments import is_count
+from sosbands._arguments import check, is_count, is_splitter
 from sosbands._types import AnyArray, Array, BoolArray, IntArray
 from sosbands.conformal import Band, Calibration, lower_scores, upper_scores
 from sosbands.conformal.arguments import read_kind, read_share
@@ -55,6 +55,8 @@ def fit_cross(
     if n < LEAST_ROWS:
         raise ValueError(f"calibration_size={CROSS!r} with {n} rows: expected at least {LEAST_ROWS}")
     cv = getattr(model, "cv", FOLDS)
+    expected = f"an int beside calibration_size={CROSS!r}, because every row must be held out once, by copies alike"
+    check("cv", cv, not is_splitter(cv), expected)
     folds = fold_of_rows(n, int(cv) if is_count(cv) else FOLDS, rng, labels)
     held = [np.flatnonzero(folds == k) for k in range(folds.max() + 1)]
     seeds = rng.randint(2**31 - 1, size=len(held)).tolist()

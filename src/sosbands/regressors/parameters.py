@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sosbands._arguments import check, check_choice, is_count, is_fraction, is_number
+from sosbands._arguments import check, check_choice, check_cv, is_count, is_fraction, is_number
 from sosbands.bands.nested import read_coverages
 from sosbands.bands.penalties import read_cost, read_symmetry
 from sosbands.conformal import SCORES
@@ -60,7 +60,7 @@ def check_parameters(model: Any) -> None:
     check_rules(model)
     check("constant", model.constant, isinstance(model.constant, (bool, np.bool_)), "True or False")
     check("normalize", model.normalize, isinstance(model.normalize, (bool, np.bool_)), "True or False")
-    check("cv", model.cv, is_count(model.cv) and model.cv >= 2, "an int >= 2")
+    check_cv(model.cv)
     fraction = model.outlier_fraction
     check("outlier_fraction", fraction, is_number(fraction) and 0 <= fraction < 1, "a number in [0, 1)")
     check_running(model)

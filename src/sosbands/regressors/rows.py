@@ -57,13 +57,7 @@ def split_rows(
     """
     if calibration_size is None:
         return np.arange(n), np.zeros(0, dtype=np.intp)
-    count = calibration_size if isinstance(calibration_size, (int, np.integer)) else round(calibration_size * n)
-    count = max(1, int(count))
-    if count >= n:
-        raise ValueError(
-            f"calibration_size={calibration_size!r} leaves none of the n_samples = {n} rows to learn from: expected "
-            f"less than {n}, or None and a call of conformalize with other rows"
-        )
+    count = held_back(n, calibration_size)
     order = rng.permutation(n).astype(np.intp)
     held = np.diff(np.arange(n + 1) * count // n) > 0  # evenly spaced, `count` of them
     if labels is not None:
@@ -74,6 +68,39 @@ def split_rows(
         lacking = (sizes > 1) & (np.bincount(group[order[held]], minlength=len(sizes)) == 0)
         held[(np.cumsum(sizes) - 1)[lacking]] = True
     return np.sort(order[~held]), np.sort(order[held])
+
+
+def last_rows(
+    n: int, calibration_size: float | int | None, labels: AnyArray | None = None
+) -> tuple[IntArray, IntArray]:
+    """The same for rows in the order of time: the last ones are held back, of each group those in its proportion.
+
+    Of every group of two or more rows at least one is held back and at least one learnt from; single rows are learnt
+    from.
+    """
+    count = held_back(n, calibration_size)
+    if labels is None or not count:
+        return np.arange(n - count), np.arange(n - count, n)
+    held = np.zeros(n, dtype=bool)
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        if len(rows) > 1:
+            held[rows[-int(np.clip(round(len(rows) * count / n), 1, len(rows) - 1)) :]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def held_back(n: int, calibration_size: float | int | None) -> int:
+    """How many of n rows are held back for calibration."""
+    if calibration_size is None:
+        return 0
+    count = calibration_size if isinstance(calibration_size, (int, np.integer)) else round(calibration_size * n)
+    count = max(1, int(count))
+    if count >= n:
+        raise ValueError(
+            f"calibration_size={calibration_size!r} leaves none of the n_samples = {n} rows to learn from: expected "
+            f"less than {n}, or None and a call of conformalize with other rows"
+        )
+    return count
 
 
 def sampled(rows: IntArray, most: int, rng: np.random.RandomState) -> IntArray:

@@ -148,9 +148,12 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         How long the choice may take, from when the point model is there: the best found by then is taken, and
         `summary` says so. The last solve is not cut. With ``calibration_size="cross"`` each of the ``cv + 1`` fits has
         its equal share.
-    cv : int
+    cv : int or splitter
         Folds of the tuning, of the out-of-fold residuals and of ``calibration_size="cross"``; the default blend always
-        has 5.
+        has 5. Or a splitter of scikit-learn whose folds share no row, for the out-of-fold residuals, also those of the
+        default blend: rows in none of its folds have no residual, and no part in bands and tuning, but are learnt from
+        by the point model. With `TimeSeriesSplit` rows are taken to be in the order of time, and the last ones are held
+        back for calibration.
     solver : {"auto", "newton", "subspace", "lbfgs"}
     tol : float
         Relative duality gap at which the bands count as solved.
@@ -282,7 +285,7 @@ class SoSBandRegressor(TakesWeights, SplitRegressor):
         test_level: float = 0.05,
         rules: Rules | None = None,
         max_seconds: float | None = 60.0,
-        cv: int = 5,
+        cv: Any = 5,
         solver: str = "auto",
         tol: float = 1e-4,
         n_jobs: int | None = None,

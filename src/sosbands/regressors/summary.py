@@ -166,6 +166,7 @@ def _promise(model: Any, side: str) -> str:
     sizes = [len(part) for _, part in calibration.parts()]
     if "copies_" in vars(model):
         return _cross_promise(model, min(sizes), len(sizes), side)
+    worth = [float(part.age_weights().sum()) for _, part in calibration.parts()]
     start = f"Calibrated on {many(len(calibration), 'row')}"
     if calibration.groups is not None:
         start += f" in {many(len(sizes), 'group')} of {min(sizes)} to {max(sizes)}"
@@ -174,6 +175,8 @@ def _promise(model: Any, side: str) -> str:
             f"{start}, {model.n_learnt_calibration_rows_} of which were learnt from in fit: NO coverage is promised. "
             "Call conformalize(X, y) with rows that fit has not seen."
         )
+    if calibration.decay is not None:
+        start += f", older ones counting less (each {_percent(calibration.decay)} of the next)"
     within = "within each group " if calibration.groups is not None else ""
     both = f"{within}at least {_percent(level)} of new rows {_fall(side)}"
     if model.calibration == "asymmetric" and side == BOTH:
@@ -183,8 +186,8 @@ def _promise(model: Any, side: str) -> str:
         both += ", if the likelihood ratios are right"
     return (
         f"{start}: {both}, on average over calibration sets and over rows like those, whatever the distribution."
-        f"{_shortage(model, min(sizes), side)} This is not promised for every single region of the features, nor for"
-        " rows of another kind."
+        f"{_shortage(model, min(worth), side)}{_drifting(calibration)} This is not promised for every single region of"
+        " the features, nor for rows of another kind."
     )
 
 
@@ -210,13 +213,20 @@ def _cross_promise(model: Any, smallest: int, n_groups: int, side: str) -> str:
     )
 
 
-def _shortage(model: Any, smallest: int, side: str) -> str:
+def _shortage(model: Any, smallest: float, side: str) -> str:
     levels = side_levels(model.confidence_level, "symmetric" if side != BOTH else model.calibration)
     needed = max(points_needed(each) for each in levels)
     if smallest >= needed:
         return ""
     which = "" if model.calibration_.groups is None else " in some groups"
-    return f" That takes {many(round(needed), 'row')}: with {smallest} the intervals{which} are infinite."
+    return f" That takes {many(round(needed), 'row')}: with {smallest:.4g} the intervals{which} are infinite."
+
+
+def _drifting(calibration: Any) -> str:
+    """What is left of the promise where rows were weighed by their age."""
+    if calibration.decay is None:
+        return ""
+    return " If rows drift, the less the later ones do so the nearer it comes, and nothing exact is promised."
 
 
 def _percent(share: float) -> str:

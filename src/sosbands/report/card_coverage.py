@@ -113,7 +113,8 @@ def tested_section(model: Any, tested: Tested, lower_share: float) -> Section:
 def _chance(model: Any, tested: Tested, lower_share: float) -> tuple[list[str], list[str]]:
     """For each end with a quantile of its own where chance puts the share of the test rows, and where it is not."""
     calibration = model.calibration_
-    if "copies_" in vars(model) or calibration.groups is not None or calibration.weights is not None:
+    weighted = calibration.weights is not None or calibration.decay is not None
+    if "copies_" in vars(model) or calibration.groups is not None or weighted:
         return [], []
     sides = side_levels(tested.level, model.calibration, lower_share)
     held = (

@@ -140,7 +140,7 @@ def calibration(model: Any, level: float, lower_share: float, side: str) -> Sect
     tables: tuple[Table, ...] = ()
     if "copies_" in vars(model):
         words.append(f"By {len(model.copies_)} copies, each with bands learnt without one fold of the rows.")
-    elif made.weights is None:
+    elif made.weights is None and made.decay is None:
         words.append(
             "Given these calibration rows the share of all rows to come that an interval (or an end) holds is itself "
             "random: the last column holds 95 % of what chance makes of it, for exchangeable rows without ties."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sosbands.conformal import SCORES
-from sosbands.conformal.arguments import read_kind, read_level
+from sosbands.conformal.arguments import read_fading, read_kind, read_level
 from sosbands.regressors.base import LEARNT, SplitRegressor
 from sosbands.tuning.views import BOTH, FOREST, INPUTS, LENGTHSCALES, MODEL, NO_SCALE, PREDICTION, read_noise_features
 
@@ -181,12 +181,17 @@ def _check_relaxed(model: Any) -> None:
         raise ValueError("coefficients_ of other features")
 
 
+def _check_calibration(made: Any) -> None:
+    read_fading(None, made.decay, with_ratio=made.weights is not None)
+
+
 def _demand_all(part: str, values: Iterable[Any], method: str) -> None:
     for value in values:
         _demand_method(part, value if value is not None else 0, method)
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {
+    "Calibration": _check_calibration,
     "KernelFeatures": _check_features,
     "ModelBlend": _check_blend,
     "NoiseView": _check_view,

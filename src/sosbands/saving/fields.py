@@ -14,7 +14,7 @@ import numpy as np
 from sosbands.exceptions import ModelFileError
 
 SEQUENCES: dict[Any, tuple[type, ...]] = {list: (list,), tuple: (tuple,), Sequence: (list, tuple)}
-PRESENT = "_set_by_some_fits"  # of a class: fitted attributes that its fits need not set
+PRESENT = "_set_by_some_fits"  # of a class: fitted attributes, or fields with defaults, that files may lack
 SAVED_AS = "_saved_as"  # of a class: what attributes are in files, where that is another type
 
 
@@ -50,8 +50,8 @@ def _declared(cls: type) -> tuple[dict[str, Any], frozenset[str], frozenset[str]
     hints = {name: hint for name, hint in get_type_hints(cls).items() if get_origin(hint) is not ClassVar}
     if is_dataclass(cls):
         names = frozenset(field.name for field in fields(cls))
-        some = frozenset(getattr(cls, PRESENT, ()))
-        return {name: hints[name] for name in names}, names - some, some
+        since = frozenset(vars(cls).get(PRESENT, ()))  # fields with defaults, which older files lack
+        return {name: hints[name] for name in names}, names - since, since
     given = get_type_hints(cls.__init__)  # type: ignore[misc]
     names = frozenset(inspect.signature(cls).parameters)
     known = {"_sklearn_output_config": dict[str, Any], "feature_names_in_": np.ndarray}

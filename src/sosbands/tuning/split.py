@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold
 
-from sosbands._arguments import check, is_count
+from sosbands._arguments import check_cv, is_splitter
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands.bands import PenaltyScale
 from sosbands.conformal import SCORES, Score
 from sosbands.tuning.criterion import TuningData
 
 MIN_ROWS = 4  # of fewer no test can say anything
+MOST_BLOCKS = 10  # that a splitter of many folds makes
 SEARCH_ROWS = 1000  # of more rows a random sample is tested and searched on
 
 
@@ -26,10 +27,17 @@ def searched_rows(n: int, rng: np.random.RandomState) -> IntArray:
 
 
 def held_out_folds(n: int, cv: Any, rng: np.random.RandomState) -> tuple[IntArray, ...]:
-    """Positions that each of `cv` shuffled folds of n rows holds out; one fold of all if there are too few."""
-    check("cv", cv, is_count(cv) and cv >= 2, "an int >= 2")
+    """Positions that each of `cv` shuffled folds of n rows holds out; one fold of all if there are too few.
+
+    A splitter made the residuals, of rows that may be in order: what is held out then are blocks of consecutive rows,
+    as many as it has folds, from 2 to 10.
+    """
+    check_cv(cv)
     if n < MIN_ROWS:
         return (np.arange(n),)
+    if is_splitter(cv):
+        blocks = int(np.clip(cv.get_n_splits(np.zeros((n, 1))), 2, min(MOST_BLOCKS, n)))
+        return tuple(held for _, held in KFold(blocks).split(np.zeros(n)))
     return tuple(held for _, held in KFold(min(cv, n), shuffle=True, random_state=rng).split(np.zeros(n)))
 
 

@@ -1,0 +1,283 @@
+"""Adaptive intervals: the recursions written out, the bound of the paper, limits of the level, MAPIE, errors."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LinearRegression
+
+from sosbands.baselines import SplitCP
+from sosbands.conformal import Band, IntervalMixin, conformal_quantile
+from sosbands.exceptions import NotCalibratedError
+from sosbands.online import AdaptiveIntervals
+from sosbands.online.levels import RATES, ManyRates
+from sosbands.online.ranked import RankedScores, is_within
+
+
+class Zero(IntervalMixin, BaseEstimator):
+    """The band [0, 0]: the symmetric score is |y|."""
+
+    def __init__(self, confidence_level=0.9, calibration="symmetric"):
+        self.confidence_level = confidence_level
+        self.calibration = calibration
+
+    def _band(self, X):
+        return Band(np.zeros(len(X)), np.zeros(len(X)))
+
+
+def zero_model(m=60, kind="symmetric", seed=0):
+    return Zero(calibration=kind).conformalize(np.zeros((m, 1)), np.random.default_rng(seed).normal(size=m))
+
+
+def stream(n, name, seed=1):
+    rng = np.random.default_rng(seed)
+    t = np.arange(n) / n
+    noise = rng.normal(size=n)
+    return {
+        "like the calibration rows": noise,
+        "shift": noise + 2 * (t > 0.5),
+        "growth": (1 + 3 * t) * noise,
+        "season": noise + 2 * np.sin(12 * np.pi * t),
+        "explosion": np.exp(0.02 * np.arange(n)) * np.sign(noise),
+        "constant": np.zeros(n),
+    }[name]
+
+
+# ---------------------------------------------------------------- the recursions, written out
+
+
+def by_hand(scores, stream_scores, level, rate, window):
+    """Gibbs and Candes 2021, one row after another: alphas, quantiles, errors."""
+    known, alpha, out = list(scores)[-window:] if window else list(scores), 1 - level, []
+    for s in stream_scores:
+        if alpha <= 0:
+            q = math.inf
+        elif alpha >= 1:
+            q = -math.inf
+        else:
+            q = conformal_quantile(known, 1 - alpha)
+        err = int(s > q)
+        out.append((alpha, q, err))
+        alpha = alpha + rate * ((1 - level) - err)
+        known = [*known, s][-window:] if window else known
+    return np.array(out).T
+
+
+@pytest.mark.parametrize("name", ["shift", "growth", "explosion", "constant"])
+@pytest.mark.parametrize("window", [None, 50])
+def test_a_fixed_rate_is_the_recursion_of_the_paper(name, window):
+    model, y = zero_model(), stream(400, name)
+    alpha, q, err = by_hand(model.scores_, np.abs(y), 0.9, 0.05, window)
+    adaptive = AdaptiveIntervals(model, rate=0.05, window=window)
+    found = adaptive.follow(np.zeros((400, 1)), y)
+    np.testing.assert_allclose(found.miscoverage, alpha, rtol=0, atol=1e-12)
+    assert np.array_equal(found.inside, err == 0)
+    np.testing.assert_allclose(found.ends[:, 1], np.where(q == -math.inf, 0.0, q), rtol=1e-12)
+    assert (adaptive.n_rows_, adaptive.n_missed_) == (400, err.sum())
+    assert adaptive.coverage_ == 1 - err.mean()
+
+
+def many_rates_by_hand(scores, stream_scores, target, window, memory=500):
+    """DtACI with the mean of the experts, written out with plain loops."""
+    k = len(RATES)
+    eta = math.sqrt(3 / memory) * math.sqrt(
+        (math.log(k * memory) + 2) / ((1 - target) ** 2 * target**3 + target**2 * (1 - target) ** 3)
+    )
+    sigma, known = 1 / (2 * memory), list(scores)
+    w, alphas, out = [1.0] * k, [target] * k, []
+    for s in stream_scores:
+        out.append(sum(wi * ai for wi, ai in zip(w, alphas, strict=True)) / sum(w))
+        beta = Fraction(1) - Fraction(sum(each < s for each in known), len(known) + 1)
+        new = []
+        for wi, ai in zip(w, alphas, strict=True):
+            gap = float(beta) - ai
+            new.append(wi * math.exp(-eta * (target * gap - min(0.0, gap))))
+        total = sum(new)
+        w = [((1 - sigma) * each + total * sigma / k) / total for each in new]
+        alphas = [
+            ai + rate * (target - (1 if ai >= 1 or (ai > 0 and s > conformal_quantile(known, 1 - ai)) else 0))
+            for ai, rate in zip(alphas, RATES, strict=True)
+        ]
+        known = [*known, s][-window:]
+    return out
+
+
+def test_many_rates_are_those_of_the_paper():
+    model, y = zero_model(), stream(250, "shift")
+    found = AdaptiveIntervals(model, window=80).follow(np.zeros((250, 1)), y)
+    wanted = many_rates_by_hand(model.scores_, np.abs(y), 0.1, 80)
+    np.testing.assert_allclose(found.miscoverage, wanted, rtol=0, atol=1e-10)
+    assert np.ptp(wanted) > 0.02
+
+
+def test_each_end_has_half_of_the_misses():
+    model, y = zero_model(kind="asymmetric"), stream(600, "shift")
+    adaptive = AdaptiveIntervals(model, rate=0.02, window=100)
+    found = adaptive.follow(np.zeros((600, 1)), y)
+    for side, scores in enumerate((-y, y)):
+        alpha, q, err = by_hand(model.scores_[:, side], scores, 0.95, 0.02, 100)
+        np.testing.assert_allclose(found.miscoverage[:, side], alpha, rtol=0, atol=1e-12)
+        assert abs(err.mean() - 0.05) <= (0.95 + 0.02) / (600 * 0.02)
+    assert len(adaptive.miscoverage_) == 2
+
+
+# ---------------------------------------------------------------- the promise
+
+
+def check_bound(follow, n=2000, rate=0.02, level=0.8):
+    """Every share of misses from the start is as near to its target as the paper proves."""
+    for name in ("shift", "growth", "season", "explosion", "constant"):
+        missed = ~follow(stream(n, name), rate, level)
+        t = np.arange(1, n + 1)
+        gap = np.abs(np.cumsum(missed) / t - (1 - level))
+        assert (gap <= (max(level, 1 - level) + rate) / (t * rate) + 1e-12).all(), name
+
+
+def test_the_bound_of_the_paper_holds_after_every_row():
+    def follow(y, rate, level):
+        return AdaptiveIntervals(zero_model(), level, rate=rate, window=200).follow(np.zeros((len(y), 1)), y).inside
+
+    check_bound(follow)
+
+
+def test_levels_clamped_away_from_one_are_noticed():
+    def clamped(y, rate, level):
+        model = zero_model()
+        found = AdaptiveIntervals(model, level, rate=rate, window=None).follow(np.zeros((len(y), 1)), y)
+        return np.abs(y) <= np.minimum(found.ends[:, 1], model.scores_.max())
+
+    with pytest.raises(AssertionError, match="shift"):
+        check_bound(clamped)
+
+
+@pytest.mark.parametrize("rate", ["auto", 0.005])
+@pytest.mark.parametrize("name", ["shift", "growth", "season"])
+def test_drifting_streams_are_covered_in_the_long_run(name, rate):
+    model, y = zero_model(500), stream(5000, name)
+    X = np.zeros((5000, 1))
+    fixed = model.predict_interval(X)
+    assert np.mean((fixed[:, 0] <= y) & (y <= fixed[:, 1])) < 0.85
+    found = AdaptiveIntervals(model, rate=rate).follow(X, y)
+    inside = (found.ends[:, 0] <= y) & (y <= found.ends[:, 1])
+    assert np.array_equal(inside, found.inside)
+    assert abs(inside.mean() - 0.9) < 0.01
+
+
+def test_a_level_of_one_is_infinite_and_one_of_zero_a_point():
+    model = zero_model()
+    adaptive = AdaptiveIntervals(model, 0.5, rate=0.4, window=None)
+    adaptive.update(np.zeros((2, 1)), [100.0, 100.0])
+    assert adaptive.miscoverage_ == pytest.approx(0.1)
+    adaptive.update(np.zeros((1, 1)), [100.0])
+    assert adaptive.miscoverage_ < 0
+    assert np.array_equal(adaptive.predict_interval(np.zeros((2, 1))), [[-math.inf, math.inf]] * 2)
+    adaptive.update(np.zeros((6, 1)), np.zeros(6))
+    assert adaptive.miscoverage_ >= 1
+    assert np.array_equal(adaptive.predict_interval(np.zeros((1, 1))), [[0.0, 0.0]])
+    n_missed = adaptive.n_missed_
+    adaptive.update(np.zeros((1, 1)), [0.0])  # an empty interval holds nothing, its midpoint either
+    assert adaptive.n_missed_ == n_missed + 1
+    assert adaptive.miscoverage_ < 1.2
+
+
+def test_batches_are_the_same_as_rows():
+    y = stream(300, "shift")
+    whole, single = (AdaptiveIntervals(zero_model(), window=50) for _ in range(2))
+    found = whole.follow(np.zeros((300, 1)), y)
+    for t in range(300):
+        assert np.array_equal(single.predict_interval(np.zeros((1, 1)))[0], found.ends[t])
+        single.update(np.zeros((1, 1)), y[t : t + 1])
+    assert single.miscoverage_ == whole.miscoverage_
+
+
+# ---------------------------------------------------------------- ranks
+
+
+def test_ranked_scores_are_those_of_sorting():
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 8, 200).astype(float)
+    ranked, kept = RankedScores(values[:20], most=15), list(values[5:20])
+    for value in values[20:]:
+        assert ranked.below(value) == sum(each < value for each in kept)
+        assert ranked.up_to(value) == sum(each <= value for each in kept)
+        for alpha in (0.001, 0.1, 0.5, 0.93, 0.9999):
+            q = conformal_quantile(kept, 1 - alpha)
+            assert ranked.quantile(alpha) == q
+            assert is_within(alpha, ranked.below(value), len(kept)) == (value <= q)
+        ranked.add(value)
+        kept = [*kept, value][-15:]
+    assert len(ranked) == 15
+
+
+# ---------------------------------------------------------------- MAPIE
+
+
+class Constant(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):  # noqa: ARG002
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def test_levels_are_those_of_mapie():
+    regression = pytest.importorskip("mapie.regression", reason="MAPIE is an optional peer: pip install mapie")
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(99, 1)), rng.normal(size=99)
+    y_new = 1.3 * rng.normal(size=60)
+    X_new = np.zeros((60, 1))
+    score = pytest.importorskip("mapie.conformity_scores").AbsoluteConformityScore(sym=True)
+    prefit = {"method": "aci", "cv": "prefit", "conformity_score": score}
+    peer = regression.TimeSeriesRegressor(Constant().fit(X, y), **prefit).fit(X, y)
+    ours = AdaptiveIntervals(Zero(confidence_level=0.8).conformalize(X, y), rate=0.03, window=None)
+    for t in range(60):
+        peer.predict(X_new[:1], confidence_level=0.8)
+        # where both are between 0 and 1: MAPIE clamps the level there
+        assert 0 < ours.miscoverage_ < 1
+        assert list(peer.current_alpha.values()) == pytest.approx([ours.miscoverage_], abs=1e-9), t
+        peer.adapt_conformal_inference(X_new[t : t + 1], y_new[t : t + 1], gamma=0.03, confidence_level=0.8)
+        ours.update(X_new[t : t + 1], y_new[t : t + 1])
+    assert ours.n_missed_ > 5
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rate": 0.0}, "rate=0.0: expected 'auto' or a number > 0"),
+        ({"rate": "fast"}, "rate='fast'"),
+        ({"window": 0}, "window=0: expected None or a number of rows >= 1"),
+        ({"memory": 2.5}, "memory=2.5"),
+        ({"confidence_level": 1.0}, "confidence_level=1.0"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        AdaptiveIntervals(zero_model(), **arguments)
+
+
+def test_models_that_cannot_be_followed_are_named():
+    X, y = np.arange(40.0)[:, None], np.arange(40.0) % 7
+    with pytest.raises(ValueError, match="expected a fitted interval regressor"):
+        AdaptiveIntervals(LinearRegression().fit(X, y))
+    with pytest.raises(NotCalibratedError, match="AdaptiveIntervals of this Zero"):
+        AdaptiveIntervals(Zero())
+    crossed = SplitCP(LinearRegression(), calibration_size="cross", random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="AdaptiveIntervals of a model fitted with calibration_size='cross'"):
+        AdaptiveIntervals(crossed)
+    for name, given in (("groups", ["a"] * 40), ("likelihood_ratio", np.ones(40))):
+        with pytest.raises(ValueError, match=f"calibrated with {name}: expected one calibrated without"):
+            AdaptiveIntervals(Zero().conformalize(X, y, **{name: given}))
+
+
+def test_weights_of_rates_stay_shares():
+    levels = ManyRates(0.1)
+    for below in (0, 50, 99, 100) * 50:
+        levels.step(below, 100)
+        assert levels.weights.sum() == pytest.approx(1.0)
+        assert (levels.weights >= levels.sigma / len(RATES) * (1 - 1e-12)).all()

@@ -1,0 +1,65 @@
+"""The picture of a stream: what is drawn is what was found, at wide and narrow sizes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_plotting import _close_figures as _close_figures
+
+from sosbands.baselines import SplitCP
+from sosbands.online import monitor
+from sosbands.plotting import plot_monitoring
+
+
+@pytest.fixture(scope="module")
+def found():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=900)
+    y[700:] *= 4
+    X = np.zeros((900, 1))
+    model = SplitCP(lambda rows: np.zeros(len(rows)), calibration_size=None).fit(X[:100], y[:100])
+    return monitor(model.conformalize(X[100:300], y[100:300]), X[300:], y[300:], span=50)
+
+
+def test_lines_are_the_rolling_numbers(found):
+    coverage, width, martingale = plot_monitoring(found)
+    model, adaptive = [line for line in coverage.get_lines() if len(line.get_xdata()) > 100]
+    for line, values in ((model, found.inside), (adaptive, found.adaptive_inside)):
+        rows = line.get_xdata().astype(int)
+        assert rows[0] == 50
+        assert rows[-1] == 600
+        wanted = [100 * np.mean(values[row - 50 : row]) for row in rows]
+        np.testing.assert_allclose(line.get_ydata(), wanted)
+    last = [line for line in width.get_lines() if len(line.get_xdata()) > 100][1].get_ydata()[-1]
+    assert last == np.median(found.adaptive_width[-50:])
+    (line,) = [line for line in martingale.get_lines() if len(line.get_xdata()) > 100]
+    shown = found.log10_martingale <= martingale.get_ylim()[1]
+    np.testing.assert_allclose(line.get_ydata()[shown], found.log10_martingale[shown])
+    marks = [line.get_xdata()[0] for line in martingale.get_lines() if len(set(line.get_xdata())) == 1]
+    assert found.alarm + 1 in marks
+    assert (
+        coverage.get_title(loc="left") == f"Drift found at row {found.alarm + 1}, set in at about row {found.began + 1}"
+    )
+    labels = [text.get_text() for text in martingale.get_legend().get_texts()]
+    assert "alarm at 100: false at most 1 %" in labels
+
+
+def test_no_drift_is_said(found):
+    calm = replace(found, alarm=None, began=None, log10_martingale=np.zeros(600))
+    axes = plot_monitoring(calm, legend=False)
+    assert axes[0].get_title(loc="left") == "No drift found in 600 rows"
+    assert axes[2].get_legend() is None
+    assert [tick.get_text() for tick in axes[2].get_yticklabels()] == ["1", "10", "100"]
+
+
+@pytest.mark.parametrize("width", [4.0, 8.4])
+def test_the_title_stays_on_the_page(found, width):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, 7.4), layout="constrained")
+    axes = plot_monitoring(found, list(figure.subplots(3, 1)))
+    figure.canvas.draw()
+    box = axes[0].get_tightbbox()
+    assert box.x1 <= figure.bbox.width
+    with pytest.raises(ValueError, match="axes has 2 entries: expected three"):
+        plot_monitoring(found, axes[:2])
