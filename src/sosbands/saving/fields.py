@@ -64,6 +64,7 @@ def _declared(cls: type) -> tuple[dict[str, Any], frozenset[str], frozenset[str]
 
 def matches(value: Any, hint: Any) -> bool:
     """Whether a value is of an annotated type; integers are numbers too, truth values are not."""
+    hint = _written_out(hint)
     origin, parts = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -92,6 +93,12 @@ def matches(value: Any, hint: Any) -> bool:
     return isinstance(value, hint)
 
 
+def _written_out(hint: Any) -> Any:
+    """What the name of a type stands for: since Python 3.12 `NDArray` may be such a name, with parts of its own."""
+    origin = get_origin(hint)
+    return origin.__value__[get_args(hint)] if hasattr(origin, "__value__") else hint
+
+
 def _items_match(value: Any, parts: tuple[Any, ...]) -> bool:
     if len(parts) == 1 or parts[1:] == (Ellipsis,):
         return all(matches(item, parts[0]) for item in value)
@@ -105,6 +112,7 @@ def _shown(value: Any) -> str:
 
 
 def _words(hint: Any) -> str:
+    hint = _written_out(hint)
     if get_origin(hint) is np.ndarray:
         (scalar,) = get_args(get_args(hint)[1])
         return "an array" if scalar is Any else f"an array of {scalar.__name__}"
