@@ -103,8 +103,17 @@ def _array_hash(values: AnyArray) -> str:
 
 def code_hash(code: CodeType) -> str:
     """Hash of what code does, without the lines it stands on."""
-    constants = [code_hash(entry) if isinstance(entry, CodeType) else repr(entry) for entry in code.co_consts]
+    constants = [_constant(entry) for entry in code.co_consts]
     return _sha256(code.co_code + canonical([constants, code.co_names]).encode("ascii"))
+
+
+def _constant(value: Any) -> str:
+    """A constant in words that every process finds alike: sets of texts have another order in each."""
+    if isinstance(value, CodeType):
+        return code_hash(value)
+    if isinstance(value, frozenset):
+        return f"frozenset({sorted(map(_constant, value))})"
+    return f"({', '.join(map(_constant, value))})" if isinstance(value, tuple) else repr(value)
 
 
 def _sha256(content: bytes) -> str:
