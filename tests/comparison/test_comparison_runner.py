@@ -143,7 +143,7 @@ def test_descriptions_are_the_same_in_another_process():
         "from sklearn.ensemble import RandomForestRegressor; from sklearn.frozen import FrozenEstimator;"
         "from sklearn.linear_model import LinearRegression; from sosbands.comparison.fingerprint import fingerprint;"
         "frozen = FrozenEstimator(LinearRegression().fit([[0.], [1.]], [1., 3.]));"
-        "known = lambda x: x in {'one', 'two', 'three', 'four', 'five'};"  # sets of texts have another order in each process
+        "known = lambda x: x in {'one', 'two', 'three', 'four', 'five'};"
         "found = fingerprint({'a': RandomForestRegressor(max_depth=3), 'b': frozen, 'c': {'x', 'y', 'z'}, 'd': known})"
     )
     here = {}

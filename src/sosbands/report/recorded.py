@@ -53,6 +53,11 @@ def recorded(
     if not isinstance(estimator, SoSBandRegressor):
         estimator = SoSBandRegressor(estimator)
     model = RecordedBands(**estimator.get_params(deep=False))
+    if model.nested_coverages is not None:
+        raise ValueError(
+            f"estimator.nested_coverages={model.nested_coverages!r}: expected None, because the page shows one pair of "
+            "bands, at one learning coverage at a time"
+        )
     if model.calibration_size is None or is_cross(model.calibration_size):
         raise ValueError(
             f"estimator: calibration_size={model.calibration_size!r}, expected a part or a number of the rows to "
