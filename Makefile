@@ -89,6 +89,9 @@ evidence: $(STAMP)  ## long statistical and numerical runs; each continues where
 	$(BIN)/python -m benchmarks.evidence --study all --jobs 2
 	$(BIN)/python -m benchmarks.random_problems --count 2000 --jobs 2
 	$(BIN)/python -m benchmarks.against_sdp
+	$(BIN)/python -m benchmarks.drift --study all --jobs 2
+	$(BIN)/python -m benchmarks.distributions --study all --jobs 2
+	$(BIN)/python -m benchmarks.serving --count 1000 --jobs 2
 	$(BIN)/python -m attack --part solver_fuzz --jobs 2
 
 reproduce: $(STAMP)  ## every figure and table of the paper, small (PRESET=paper: its sizes, many hours; needs SOSBANDS_DATA)

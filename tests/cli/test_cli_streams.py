@@ -90,6 +90,9 @@ def test_recalibrate_is_update(folder, tmp_path, options, window, decay, old):
     assert f"{100 * inside:.3g} % of the new rows were in their interval before" in " ".join(text.split())
     found = json.loads(done("evaluate", made, folder / "stream.csv", "--json"))
     assert found["mean_width"] > 0
+    done("predict", made, folder / "stream.csv", "-o", tmp_path / "q.parquet", "--quantiles", "0.1,0.9")
+    quantiles = pd.read_parquet(tmp_path / "q.parquet")[["quantile_10", "quantile_90"]]
+    np.testing.assert_allclose(quantiles, model.predict_quantile(table[FEATURES], [0.1, 0.9]), rtol=1e-12)
 
 
 def test_recalibrate_by_groups_and_onto_itself(tmp_path):

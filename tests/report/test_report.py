@@ -224,6 +224,7 @@ class TestTheRows:
             ({"feature_names": ["a", "b"]}, "feature_names=.*expected 1 names"),
             ({"feature_names": "a"}, "feature_names='a': expected 1 names"),
             ({"estimator": quick(calibration_size=None)}, "calibration_size=None"),
+            ({"estimator": quick(nested_coverages=(0.5, 0.9))}, "nested_coverages=.*, expected None"),
             ({"estimator": quick(symmetry_penalty=(1, 2), symmetry_kind="operator")}, r"symmetry_penalty=\(1, 2\)"),
             ({"confidence_level": 1.5}, "confidence_level=1.5"),
             ({"y": [np.nan] * 20}, "y holds NaN"),

@@ -20,13 +20,15 @@ from sosbands.cli.model_files import load_model
 from sosbands.cli.output import Output, decimals_for, listed, percent
 from sosbands.cli.progress import counted
 from sosbands.cli.table_files import TableFile, check_output, open_table, table_suffix, table_writer
-from sosbands.conformal.calibration import rows_by_label
+from sosbands.conformal.distribution import HALF
 from sosbands.conformal.frames import interval_names, quantile_names
+from sosbands.conformal.predictive import placed
 from sosbands.exceptions import LITTLE_SUPPORT
 from sosbands.regressors.cross import refuse
 
 PREDICTION, SUPPORT = "prediction", "support"
 SUPPORT_DECIMALS = 4
+DOWN, UP = -1.0, 1.0  # how an end is rounded
 
 
 def predict(  # noqa: PLR0913
@@ -181,6 +183,7 @@ class Prediction:
         self.fitted, self.columns, self.asked, self.levels = fitted, columns, asked, levels
         self.quantiles = Quantiles(fitted, asked, levels)
         self.names = [PREDICTION, *interval_names(levels, len(levels) > 1, asked.ends), SUPPORT]
+        self.outwards = [DOWN if end == LOWER else UP for _ in levels for end in asked.ends]
 
     def write(self, file: TableFile, output: Path, kept: list[str], digits: int, says: Output) -> Totals:
         """Go through the file once."""
@@ -196,7 +199,7 @@ class Prediction:
         groups = [] if self.asked.groups is None else [self.asked.groups]
         used = list(dict.fromkeys([*kept, *self.columns.features, *groups]))
         error = float(getattr(self.fitted, "residual_rms_", 0.0))
-        rounding = Rounding(digits if output.suffix.lower() == ".csv" else options.MOST_DIGITS, error)
+        rounding = Rounding(digits if output.suffix.lower() == ".csv" else options.MOST_DIGITS, error, self.outwards)
         with (
             table_writer(output, schema) as write,
             counted(f"predicting {file.path}", file.n_rows, shown=not says.as_json) as advance,
@@ -218,10 +221,14 @@ class Prediction:
 
 @dataclass
 class Rounding:
-    """Numbers of one file, all to the same decimals: by the error of the point model, or by the first intervals."""
+    """Numbers of one file, all to the same decimals: by the error of the point model, or by the first intervals.
+
+    Ends are rounded outwards, so that an observation at an end stays inside.
+    """
 
     digits: int
     error: float
+    outwards: list[float]  # DOWN or UP, of each end
     decimals: int | None = None
 
     def rounded(self, center: Array, ends: list[Array], support: Array, asked: Asked) -> list[Array]:
@@ -233,7 +240,14 @@ class Rounding:
         if self.decimals is None:
             distances = self.error if self.error > 0 else np.abs(np.array(numbers[1:]) - center)
             self.decimals = decimals_for(distances, self.digits, otherwise=np.abs(center))
-        return [*(np.round(each, self.decimals) for each in numbers), np.round(support, SUPPORT_DECIMALS)]
+        moved = [_rounded(each, self.decimals, way) for each, way in zip(numbers[1:], self.outwards, strict=True)]
+        return [np.round(center, self.decimals), *moved, np.round(support, SUPPORT_DECIMALS)]
+
+
+def _rounded(values: Array, decimals: int, way: float) -> Array:
+    """To so many decimals, downwards or upwards."""
+    nearest = np.round(values, decimals)
+    return np.where(way * (nearest - values) < 0, np.round(nearest + way * 10.0**-decimals, decimals), nearest)
 
 
 class QuantileTotals(Totals):
@@ -264,17 +278,15 @@ class QuantilePrediction(Prediction):
         refuse("--quantiles", hasattr(fitted, "copies_"), "places in the bands of several copies are not comparable")
         super().__init__(fitted, columns, Asked(BOTH, asked.groups), [])
         self.asked = Asked(UPPER, asked.groups)
-        self.levels, self.places = levels, fitted.calibration_.places()
+        self.levels = levels
         self.names = [PREDICTION, *quantile_names(levels), SUPPORT]
+        self.outwards = [DOWN if level <= HALF else UP for level in levels]
 
     def _of(self, frame: Any, labels: Any, file: TableFile) -> tuple[Array, list[Array], Array]:
         center, band = self.fitted._prediction_and_band(frame)
         known = self.quantiles.known(labels, f"{file.path}: column {self.asked.groups!r}")
-        self.fitted.calibration_.read_rows(len(band), known)
-        parts = [(None, np.arange(len(band)))] if known is None else list(rows_by_label(known))
         found = np.empty((len(self.levels), len(band)))
-        for label, rows in parts:
-            some = band.take(rows)
-            found[:, rows] = [self.places[label].quantiles(some, level) for level in self.levels]
+        for part in placed(self.fitted.calibration_, band, known, None):
+            found[:, part.rows] = [part.places.quantiles(part.band, level, part.weights) for level in self.levels]
         ends = [np.stack([each, each], axis=1) for each in found]
         return center, ends, np.full(len(frame), np.nan) if band.support is None else band.support

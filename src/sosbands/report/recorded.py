@@ -55,8 +55,8 @@ def recorded(
     model = RecordedBands(**estimator.get_params(deep=False))
     if model.nested_coverages is not None:
         raise ValueError(
-            f"estimator.nested_coverages={model.nested_coverages!r}: expected None, because the page shows one pair of "
-            "bands, at one learning coverage at a time"
+            f"estimator: nested_coverages={model.nested_coverages!r}, expected None, because the page shows one pair "
+            "of bands, at one learning coverage at a time"
         )
     if model.calibration_size is None or is_cross(model.calibration_size):
         raise ValueError(
