@@ -12,6 +12,7 @@ from sosbands import load
 from sosbands.baselines import SplitCP
 from sosbands.conformal import Band, Calibration, IntervalMixin, conformal_quantile
 from sosbands.exceptions import LearningRowsWarning, TooFewCalibrationPointsWarning
+from sosbands.saving.consistency import check_together
 from sosbands.saving.fields import check_fields
 from sosbands.saving.plain import Reader, Writer
 
@@ -184,7 +185,18 @@ def test_learning_rows_are_counted_until_the_window_has_none():
         model.update(X_FIT[learnt], Y_FIT[learnt])
     assert model.n_learnt_calibration_rows_ == 40
     assert model.update(X_MORE[:5], Y_MORE[:5]).n_learnt_calibration_rows_ == 40
+    assert model.update(X_MORE[:5], Y_MORE[:5], window=20).n_learnt_calibration_rows_ == 15  # no more than are left
     assert model.update(X_MORE, Y_MORE, window=50).n_learnt_calibration_rows_ == 0
+
+
+def test_quantiles_of_rows_that_fade_are_those_of_one_sided_intervals_and_say_why_they_are_infinite():
+    model = Zero(calibration="asymmetric").update(X, Y, decay=0.97)
+    low, high = model.predict_quantile(X[:1], [0.1, 0.9])[0]
+    assert high == pytest.approx(decayed_quantile(Y, 0.97, 0.9), rel=1e-12)
+    assert low == pytest.approx(-decayed_quantile(-Y, 0.97, 0.9), rel=1e-12)
+    model.update(X, Y, decay=0.9)
+    with pytest.warns(TooFewCalibrationPointsWarning, match="given: 120 .of the weight of 9.0 by decay=0.9."):
+        assert model.predict_quantile(X[:1], 0.95)[0] == np.inf
 
 
 def test_cross_calibrated_models_refuse_by_name():
@@ -211,5 +223,8 @@ def test_files_without_a_decay_are_read_and_wrong_ones_refused():
         as_read(decay="0.9")
     with pytest.raises(ValueError, match="decay=1.5"):
         as_read(decay=1.5)
+    for name in ("lower_scores", "inner_places"):
+        with pytest.raises(ValueError, match=f"{name} with NaN"):
+            check_together(Calibration(**{"lower_scores": Y, "upper_scores": Y, name: np.where(Y > 1, np.nan, Y)}))
     with pytest.raises(ValueError, match="Calibration without groups"):
         check_fields(Calibration, {"upper_scores": Y})

@@ -292,6 +292,16 @@ def test_a_row_that_is_as_wide_as_the_typical_one():
     assert found.words(i) == f"This interval is about as wide as the typical one (x{found.times_typical[i]:.3g})."
 
 
+def test_rows_that_fade_are_typical_too():
+    """Calibration has one number for all rows, whatever they count: nothing is wide because of it."""
+    model, (X, y) = fitted(), data()
+    before = model.explain(X[:5])
+    model.update(X, 3 * y, decay=0.95)
+    found = model.explain(X[:5])
+    assert found.typical_width > 1.5 * before.typical_width
+    np.testing.assert_allclose(found.calibration, 0.0, atol=1e-12)
+
+
 def test_an_interval_that_calibration_makes_a_point():
     X, y = data()
     model = fitted(calibration_size=None)

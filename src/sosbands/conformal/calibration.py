@@ -199,6 +199,10 @@ class Calibration:
             f"{rows} infinite"
         )
 
+    def described(self) -> str:
+        """How many points there are, by group, and what makes them count for less."""
+        return f"given: {_listed([_described(label, part) for label, part in self.parts()])}"
+
     def _pooled(self, levels: tuple[float, float], kind: Kind, test_weights: Array | None) -> Array:
         if kind == "symmetric":
             q = self._quantile(self.scores("symmetric"), levels[0], test_weights)

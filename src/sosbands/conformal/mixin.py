@@ -70,7 +70,7 @@ class IntervalMixin(DistributionMixin):
         self
         """
         read_kind(self.calibration)
-        self._calibrate(*self._scored("conformalize", X, y, groups, likelihood_ratio), replaces=True)
+        self._calibrate(*self._scored("conformalize", X, y, groups, likelihood_ratio), kept=0)
         return self
 
     def update(
@@ -95,7 +95,8 @@ class IntervalMixin(DistributionMixin):
             Keep the last so many rows, of each group if there are groups; None keeps all.
         decay : float in (0, 1), optional
             The last row but k counts as ``decay^(k + 1)`` of a new row; None counts all rows alike. The shares of all
-            rows together tend to `decay`, so that it must exceed the confidence level for finite intervals.
+            rows together tend to `decay`, so that for finite intervals it must exceed the confidence level, with
+            asymmetric calibration the level of each end, ``1 - (1 - level)/2``.
         groups, likelihood_ratio : arrays of shape (m,), optional
             Given if and only if the calibration rows so far have them.
 
@@ -118,8 +119,8 @@ class IntervalMixin(DistributionMixin):
             joined = self.calibration_.extended(new, window=last, decay=fading)
         else:
             joined = new.faded(window=last, decay=fading)
-        replaces = last is not None and last <= len(new) and groups is None  # none of the rows before is left
-        self._calibrate(joined, n_learnt, replaces=replaces)
+        kept = len(joined) if last is None or groups is not None else max(0, last - len(new))
+        self._calibrate(joined, n_learnt, kept=kept)
         return self
 
     def _scored(self, caller: str, X: Any, y: Any, groups: Any, likelihood_ratio: Any) -> tuple[Calibration, int]:  # noqa: ARG002
@@ -127,8 +128,8 @@ class IntervalMixin(DistributionMixin):
         band = self._band(X)
         return Calibration.of(band, read_target(y, len(band)), groups, likelihood_ratio), 0
 
-    def _calibrate(self, calibration: Calibration, n_learnt: int, *, replaces: bool) -> None:  # noqa: ARG002
-        """Take this calibration; `replaces` says that it holds no row of the one before."""
+    def _calibrate(self, calibration: Calibration, n_learnt: int, *, kept: int) -> None:  # noqa: ARG002
+        """Take this calibration, which holds at most `kept` rows of the one before."""
         self.calibration_ = calibration
 
     def set_output(self, *, intervals: str | None = None) -> Self:

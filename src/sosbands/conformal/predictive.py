@@ -54,7 +54,8 @@ class DistributionMixin:
         -----
         Up to 1/2 at most a share q of new rows lies below its quantile, above 1/2 at least a share q lies at it or
         below it, on average over calibration sets; without ties the shares are within ``1/(m + 1)`` of q, with m
-        calibration points. These are the ends of one-sided intervals with all of the miscoverage on their side.
+        calibration points that count alike (with those that fade, within the share of a new row in all weights).
+        These are the ends of one-sided intervals with all of the miscoverage on their side.
 
         Warns
         -----
@@ -138,7 +139,8 @@ class DistributionMixin:
             if infinite:
                 needed = points_needed(max(level, 1 - level))
                 words = f"{share_of(infinite, len(values), 'quantile')} infinite"
-                reasons.append(f"quantile {level:g} needs at least {needed:.0f} calibration points; {words}")
+                given = self._calibrated("predict_quantile").described()  # type: ignore[attr-defined]
+                reasons.append(f"quantile {level:g} needs at least {needed:.0f} calibration points, {given}; {words}")
         if reasons:
             warnings.warn("; ".join(reasons), TooFewCalibrationPointsWarning, stacklevel=3)
         self._check_band(band)  # type: ignore[attr-defined]

@@ -95,8 +95,8 @@ def pit(y: ArrayLike, values: ArrayLike, levels: ArrayLike | None = None) -> Arr
 def pit_distance(transforms: ArrayLike) -> float:
     """Largest distance of the shares of transforms up to u from u itself, over all u: Kolmogorov and Smirnov's.
 
-    Chance alone makes it about ``0.87 sqrt(1/n + 1/m)`` on average for n rows and m calibration rows: those it shares
-    count as a second sample.
+    Chance alone makes it about ``0.87 sqrt(1/n + 1/m)`` on average for n rows and m calibration rows that count alike:
+    those it shares count as a second sample.
     """
     u = np.sort(read_vector(transforms, "transforms"))
     if u[0] < 0 or u[-1] > 1:

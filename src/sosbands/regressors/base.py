@@ -227,9 +227,9 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             )
         return Calibration.of(self._in_blocks(rows)[1], target, groups, likelihood_ratio), seen
 
-    def _calibrate(self, calibration: Calibration, n_learnt: int, *, replaces: bool) -> None:
-        before = 0 if replaces else getattr(self, "n_learnt_calibration_rows_", 0)
-        self.calibration_, self.n_learnt_calibration_rows_ = calibration, before + n_learnt
+    def _calibrate(self, calibration: Calibration, n_learnt: int, *, kept: int) -> None:
+        before = min(kept, getattr(self, "n_learnt_calibration_rows_", 0))
+        self.calibration_, self.n_learnt_calibration_rows_ = calibration, min(len(calibration), before + n_learnt)
 
     def predict(self, X: Any) -> Array:
         """Prediction of the point model, shape (n,)."""

@@ -47,8 +47,9 @@ def explain(model: Any, X: Any, confidence_level: Any, groups: Any, likelihood_r
 
 
 def _common_quantiles(model: Any, calibration: Calibration, level: float) -> tuple[float, float]:
-    """Those of all calibration rows together, each counted once."""
-    together = Calibration(calibration.lower_scores, calibration.upper_scores)
+    """Those of all calibration rows together, each counted once, or by its age."""
+    decay = calibration.decay if calibration.groups is None else None  # ages are counted within groups
+    together = Calibration(calibration.lower_scores, calibration.upper_scores, decay=decay)
     below, above = together.quantiles(level, read_kind(model.calibration))[0].tolist()
     return below, above
 

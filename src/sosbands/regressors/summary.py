@@ -151,12 +151,16 @@ def _calibration(model: Any, side: str) -> str:
 
 def _quantiles(model: Any, side: str) -> dict[str, float]:
     """By what each end, or both, are moved: one end alone takes all of the miscoverage."""
-    kind, share = ("asymmetric", LOWER_SHARE[side]) if side != BOTH else (model.calibration, 0.5)
+    kind, share = _kind_and_share(model, side)
     below, above = model.calibration_.quantiles(model.confidence_level, kind, share)[0].tolist()
     if kind == "symmetric":
         return {"both ends": below}
     each = {"the lower end": below, "the upper end": above}
     return each if side == BOTH else {f"the {side} end": each[f"the {side} end"]}
+
+
+def _kind_and_share(model: Any, side: str) -> tuple[Any, float]:
+    return ("asymmetric", LOWER_SHARE[side]) if side != BOTH else (model.calibration, 0.5)
 
 
 def _promise(model: Any, side: str) -> str:
@@ -184,10 +188,11 @@ def _promise(model: Any, side: str) -> str:
         both += f", at most {half} below and at most {half} above it"
     if calibration.weights is not None:
         both += ", if the likelihood ratios are right"
+    short = _shortage(model, min(worth), side)
     return (
         f"{start}: {both}, on average over calibration sets and over rows like those, whatever the distribution."
-        f"{_shortage(model, min(worth), side)}{_drifting(calibration)} This is not promised for every single region of"
-        " the features, nor for rows of another kind."
+        f"{short}{_drifting(calibration)} This is not promised for every single region of the features, nor for rows of"
+        " another kind."
     )
 
 
@@ -213,11 +218,19 @@ def _cross_promise(model: Any, smallest: int, n_groups: int, side: str) -> str:
     )
 
 
+def _is_short(model: Any, side: str) -> bool:
+    """Whether some group has too few calibration rows for finite ends."""
+    level, (kind, share) = model.confidence_level, _kind_and_share(model, side)
+    parts = [part for _, part in model.calibration_.parts()]
+    return any(part.shortage(part.quantiles(level, kind, share), level, kind, share, None) for part in parts)
+
+
 def _shortage(model: Any, smallest: float, side: str) -> str:
+    """How many rows a finite interval takes, if there are not enough."""
+    if not _is_short(model, side):
+        return ""
     levels = side_levels(model.confidence_level, "symmetric" if side != BOTH else model.calibration)
     needed = max(points_needed(each) for each in levels)
-    if smallest >= needed:
-        return ""
     which = "" if model.calibration_.groups is None else " in some groups"
     return f" That takes {many(round(needed), 'row')}: with {smallest:.4g} the intervals{which} are infinite."
 

@@ -183,6 +183,10 @@ def _check_relaxed(model: Any) -> None:
 
 def _check_calibration(made: Any) -> None:
     read_fading(None, made.decay, with_ratio=made.weights is not None)
+    for name in ("lower_scores", "upper_scores", "weights", "inner_places"):
+        values = getattr(made, name, None)
+        if values is not None and np.isnan(values).any():
+            raise ValueError(f"{name} with NaN")
 
 
 def _demand_all(part: str, values: Iterable[Any], method: str) -> None:
