@@ -148,3 +148,8 @@ def test_one_end(folder, tmp_path):
     table = pd.read_csv(folder / "stream.csv")
     ends = load(tmp_path / "upper").predict_interval(table[FEATURES], lower_share=0.0)
     assert found["coverage_before"] == pytest.approx(np.mean(table.y <= ends[:, 1]))
+    words = done("recalibrate", tmp_path / "upper", folder / "stream.csv", "-o", tmp_path / "n", "--decay", "0.93")
+    words = " ".join(words.split())
+    assert "Median reach on the new rows" in words
+    assert "at least 90% of new rows lie at or below their upper end" in words
+    assert "infinite" not in words

@@ -123,7 +123,8 @@ class Totals:
     def count(self, frame: Any, center: Array, ends: list[Array], support: Array) -> None:
         """Add one batch."""
         self.rows += len(frame)
-        widths = np.array([self.asked.width(center, each) for each in ends])
+        with np.errstate(invalid="ignore"):  # between two infinite quantiles
+            widths = np.array([self.asked.width(center, each) for each in ends])
         self.width += widths.sum(axis=1)
         self.empty += np.count_nonzero(widths == 0, axis=1) if self.asked.side == BOTH else 0
         self.infinite += np.count_nonzero(np.isinf(widths), axis=1)

@@ -14,7 +14,7 @@ from sosbands.cli import options
 from sosbands.cli.columns import Columns, Tally
 from sosbands.cli.evaluate import read_rows
 from sosbands.cli.fit import words_of
-from sosbands.cli.intervals import Asked, Quantiles
+from sosbands.cli.intervals import BOTH, Asked, Quantiles
 from sosbands.cli.model_files import load_model
 from sosbands.cli.output import Output, percent, short, wrapped
 from sosbands.cli.progress import stages
@@ -90,7 +90,10 @@ def recalibrate(  # noqa: PLR0913
     tally.report(says)
     words = words_of(fitted)
     fitted.set_params(calibration=kind).save(output)
-    says.result(_text(fitted, before, after, output), {**_data(before, after), "model": str(output), "summary": words})
+    says.result(
+        _text(fitted, asked.side, before, after, output),
+        {**_data(before, after), "model": str(output), "summary": words},
+    )
 
 
 def _calibrate(
@@ -115,14 +118,13 @@ def _seen(fitted: Any, asked: Asked, frame: Any, y: Array, labels: Any) -> dict[
     return {"n_calibration": len(fitted.calibration_), "coverage": float(inside.mean()), "median_width": width}
 
 
-def _text(fitted: Any, before: dict[str, float], after: dict[str, float], path: Path) -> str:
+def _text(fitted: Any, side: str, before: dict[str, float], after: dict[str, float], path: Path) -> str:
     rows = f"Calibration rows: {before['n_calibration']} before, {after['n_calibration']} now."
-    inside = f"{percent(round(before['coverage'], 3))} of the new rows were in their interval before"
+    where, distance = ("in their interval", "width") if side == BOTH else (f"within their {side} end", "reach")
+    inside = f"{percent(round(before['coverage'], 3))} of the new rows were {where} before"
     width = f"{short(before['median_width'])} before, {short(after['median_width'])} now"
-    promise = paragraphs(fitted)["promise"]
-    return (
-        f"{wrapped(f'{rows} {inside}. Median width on the new rows: {width}.')}\n{wrapped(promise)}\nSaved to {path}."
-    )
+    promise = paragraphs(fitted, side)["promise"]
+    return f"{wrapped(f'{rows} {inside}. Median {distance} on the new rows: {width}.')}\n{wrapped(promise)}\nSaved to {path}."
 
 
 def _data(before: dict[str, float], after: dict[str, float]) -> dict[str, Any]:

@@ -11,11 +11,15 @@ from sosbands.conformal import move_in_words, points_needed, side_levels
 from sosbands.conformal.cross import proven_coverage
 from sosbands.conformal.scores import normal_places
 from sosbands.point_models.defaults import model_words
+from sosbands.point_models.folds import keeps_order
 from sosbands.tables import TableEncoder
 from sosbands.tuning.views import INPUTS, NO_SCALE
 
 BOTH = "both"
 LOWER_SHARE = {BOTH: 0.5, "lower": 1.0, "upper": 0.0}  # part of the miscoverage that rows below the interval may have
+
+
+LATER = " The rows are in the order of time: of later ones it holds only as far as things stay as they are."
 
 
 def describe(model: Any, side: str = BOTH) -> str:
@@ -189,10 +193,11 @@ def _promise(model: Any, side: str) -> str:
     if calibration.weights is not None:
         both += ", if the likelihood ratios are right"
     short = _shortage(model, min(worth), side)
+    late = LATER if keeps_order(getattr(model, "cv", None)) else ""
     return (
         f"{start}: {both}, on average over calibration sets and over rows like those, whatever the distribution."
-        f"{short}{_drifting(calibration)} This is not promised for every single region of the features, nor for rows of"
-        " another kind."
+        f"{short}{_drifting(calibration)}{late} This is not promised for every single region of the features, nor for"
+        " rows of another kind."
     )
 
 

@@ -93,7 +93,7 @@ def _bar(bar: Bar) -> str:
         return f"{4 + (BAR - 8) * (share - bar.start) / max(1 - bar.start, 1e-9):.1f}"
 
     low, high = bar.ends
-    kind = "apart" if high < bar.level or low > bar.level else "near"
+    kind = "apart" if high < bar.level else "near"
     words = escape(f"{percent(bar.share)}, 95 % of {percent(low)} to {percent(high)}", quote=True)
     return (
         f'<svg class="bar" width="{BAR:g}" height="16" viewBox="0 0 {BAR:g} 16" '

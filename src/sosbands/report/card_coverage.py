@@ -156,18 +156,19 @@ def region_section(model: Any, tested: Tested, X: Any) -> Section:
     along = {"prediction": (tested.prediction, False), "width of the interval": (tested.width, False)}
     columns = _number_columns(model, X)
     along |= dict(list(columns.items())[:MOST_ALONG])
-    tables, apart, count = [], 0, 0
+    tables, short, more, count = [], 0, 0, 0
     for name, (values, dates) in along.items():
         if not np.isfinite(values).all():
             continue
         parts = [(_range_words(values[rows], dates), rows) for rows in groups_along(values)]
         shares = [tested.share(rows)[1] for _, rows in parts]
         count += len(parts)
-        apart += sum(not low <= tested.level <= high for low, high in shares)
+        short += sum(high < tested.level for _, high in shares)
+        more += sum(low > tested.level for low, _ in shares)
         tables.append(tested.table(f"Along {name}", "from, to", parts))
     words = [
-        f"{apart} of {count} ranges do not hold {level_words(tested.level)}; by chance about one in twenty does not, "
-        "and regions overlap. The promise is about all rows together."
+        f"{short} of {count} ranges hold less than {level_words(tested.level)}, and {more} hold more, by more than their 95 % "
+        "range: chance does that to about one in twenty. Regions overlap. The promise is about all rows together."
     ]
     if len(columns) > MOST_ALONG:
         words.append(f"The first {MOST_ALONG} of {len(columns)} columns of numbers.")
