@@ -111,6 +111,7 @@ def test_the_default_model_tunes_on_the_rows_that_folds_predict(tmp_path):
     assert np.array_equal(model.estimator_.out_of_fold_rows_, np.arange(20, 80))
     assert model.n_noise_rows_ == model.n_band_rows_ == 60
     assert set(model.active_lower_) | set(model.active_upper_) <= set(range(20, 80))
+    assert "of later ones it holds only as far as things stay as they are" in model.summary()
     model.save(tmp_path / "m.sosbands")
     with pytest.raises(UntrustedTypesError, match="TimeSeriesSplit"):  # a type of another package that files may hold
         load(tmp_path / "m.sosbands")

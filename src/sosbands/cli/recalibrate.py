@@ -124,7 +124,8 @@ def _text(fitted: Any, side: str, before: dict[str, float], after: dict[str, flo
     inside = f"{percent(round(before['coverage'], 3))} of the new rows were {where} before"
     width = f"{short(before['median_width'])} before, {short(after['median_width'])} now"
     promise = paragraphs(fitted, side)["promise"]
-    return f"{wrapped(f'{rows} {inside}. Median {distance} on the new rows: {width}.')}\n{wrapped(promise)}\nSaved to {path}."
+    seen = f"{rows} {inside}. Median {distance} on the new rows: {width}."
+    return f"{wrapped(seen)}\n{wrapped(promise)}\nSaved to {path}."
 
 
 def _data(before: dict[str, float], after: dict[str, float]) -> dict[str, Any]:
