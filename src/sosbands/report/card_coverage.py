@@ -168,7 +168,8 @@ def region_section(model: Any, tested: Tested, X: Any) -> Section:
         tables.append(tested.table(f"Along {name}", "from, to", parts))
     words = [
         f"{short} of {count} ranges hold less than {level_words(tested.level)}, and {more} hold more, by more than "
-        "their 95 % range: chance does that to about one in twenty. Regions overlap. The promise is about all rows together."
+        "their 95 % range: chance does that to about one in twenty. Regions overlap. The promise is about all rows "
+        "together."
     ]
     if len(columns) > MOST_ALONG:
         words.append(f"The first {MOST_ALONG} of {len(columns)} columns of numbers.")
