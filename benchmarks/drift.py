@@ -27,7 +27,7 @@ LEVEL, ALARM_LEVEL, N_FIT = 0.9, 0.05, 1000
 STEPS, ALARM_STEPS, CHANGE = 20_000, 2000, 1000  # rows of a stream; of the second study, and where it changes
 FIXED = {"base_scale": "none", "noise_features": "inputs", "lengthscale": 2.0, "width_penalty": 1.0}
 FIXED |= {"learning_coverage": 0.9, "symmetry_penalty": 1.0, "conformal_score": "added"}
-STREAMS = ("mean shift", "variance growth", "seasonal")
+STREAMS = ("mean shift", "variance growth", "seasonal", "trend")
 RATES = ("auto", 0.005)
 CHANGES = ("none", "mean shift", "noise doubled", "noise halved", "slow growth")
 
@@ -45,13 +45,15 @@ def fitted(rng, seed: int) -> SoSBandRegressor:
 
 
 def drifting(rng, stream: str, n: int):
-    """Rows of a stream over its whole length: a jump in the middle, noise that triples, or ten seasons."""
+    """Rows of a stream over its whole length: a jump in the middle, noise that triples, ten seasons, or a trend."""
     X, mean, noise = draw(rng, n)
     t = np.arange(n) / n
     if stream == "mean shift":
         return X, mean + 2 * (t >= 0.5) + noise
     if stream == "variance growth":
         return X, mean + (1 + 2 * t) * noise
+    if stream == "trend":
+        return X, mean + 0.05 * np.arange(n) + noise
     return X, mean + 2.5 * np.sin(20 * np.pi * t) + noise
 
 

@@ -1,6 +1,7 @@
 """`sosbands monitor` and `sosbands recalibrate`: what Python gives, pictures and tables, and what is refused."""
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pandas as pd
 
 from cli_runs import FAST, done, number_table, sosbands
 from sosbands import load
+from sosbands.exceptions import TooFewCalibrationPointsWarning
 from sosbands.online import monitor
 
 FEATURES = ["a", "b"]
@@ -93,6 +95,19 @@ def test_recalibrate_is_update(folder, tmp_path, options, window, decay, old):
     done("predict", made, folder / "stream.csv", "-o", tmp_path / "q.parquet", "--quantiles", "0.1,0.9")
     quantiles = pd.read_parquet(tmp_path / "q.parquet")[["quantile_10", "quantile_90"]]
     np.testing.assert_allclose(quantiles, model.predict_quantile(table[FEATURES], [0.1, 0.9]), rtol=1e-12)
+
+
+def test_decays_must_exceed_the_level_of_each_end(folder):
+    table = pd.read_csv(folder / "stream.csv")
+    for kind, least in (("symmetric", 0.9), ("asymmetric", 0.95)):
+        for decay in (least - 0.01, least + 0.01):
+            model = load(folder / "y.model").set_params(calibration=kind, confidence_level=0.9)
+            model.update(table[FEATURES], table.y, decay=decay)
+            few = nullcontext() if decay > least else pytest.warns(TooFewCalibrationPointsWarning, match="infinite")
+            with few:
+                assert np.isfinite(model.quantile()).all() == (decay > least)
+    text = " ".join(done("recalibrate", "--help").replace("│", " ").split())
+    assert "must exceed the confidence level C, with asymmetric calibration (1 + C)/2." in text
 
 
 def test_recalibrate_by_groups_and_onto_itself(tmp_path):

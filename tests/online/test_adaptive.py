@@ -12,7 +12,7 @@ from sosbands.baselines import SplitCP
 from sosbands.conformal import Band, IntervalMixin, conformal_quantile
 from sosbands.exceptions import NotCalibratedError
 from sosbands.online import AdaptiveIntervals
-from sosbands.online.levels import RATES, ManyRates
+from sosbands.online.levels import CORRECTION, RATES, ManyRates
 from sosbands.online.ranked import RankedScores, is_within
 
 
@@ -41,6 +41,7 @@ def stream(n, name, seed=1):
         "growth": (1 + 3 * t) * noise,
         "season": noise + 2 * np.sin(12 * np.pi * t),
         "explosion": np.exp(0.02 * np.arange(n)) * np.sign(noise),
+        "trend": 0.05 * np.arange(n) + 0.02 * noise,
         "constant": np.zeros(n),
     }[name]
 
@@ -80,15 +81,21 @@ def test_a_fixed_rate_is_the_recursion_of_the_paper(name, window):
 
 
 def many_rates_by_hand(scores, stream_scores, target, window, memory=500):
-    """DtACI with the mean of the experts, written out with plain loops."""
+    """DtACI with the mean of the experts and the offset that follows its misses, written out with plain loops."""
     k = len(RATES)
     eta = math.sqrt(3 / memory) * math.sqrt(
         (math.log(k * memory) + 2) / ((1 - target) ** 2 * target**3 + target**2 * (1 - target) ** 3)
     )
     sigma, known = 1 / (2 * memory), list(scores)
-    w, alphas, out = [1.0] * k, [target] * k, []
+    w, alphas, offset, out = [1.0] * k, [target] * k, 0.0, []
+
+    def missed(a, s, known):
+        return a >= 1 or (a > 0 and s > conformal_quantile(known, 1 - a))
+
     for s in stream_scores:
-        out.append(sum(wi * ai for wi, ai in zip(w, alphas, strict=True)) / sum(w))
+        clipped = [min(max(ai, 0.0), 1.0) for ai in alphas]
+        out.append(sum(wi * ai for wi, ai in zip(w, clipped, strict=True)) / sum(w) + offset)
+        offset += CORRECTION * (target - missed(out[-1], s, known))
         beta = Fraction(1) - Fraction(sum(each < s for each in known), len(known) + 1)
         new = []
         for wi, ai in zip(w, alphas, strict=True):
@@ -96,31 +103,42 @@ def many_rates_by_hand(scores, stream_scores, target, window, memory=500):
             new.append(wi * math.exp(-eta * (target * gap - min(0.0, gap))))
         total = sum(new)
         w = [((1 - sigma) * each + total * sigma / k) / total for each in new]
-        alphas = [
-            ai + rate * (target - (1 if ai >= 1 or (ai > 0 and s > conformal_quantile(known, 1 - ai)) else 0))
-            for ai, rate in zip(alphas, RATES, strict=True)
-        ]
+        alphas = [ai + rate * (target - missed(ai, s, known)) for ai, rate in zip(alphas, RATES, strict=True)]
         known = [*known, s][-window:]
     return out
 
 
-def test_many_rates_are_those_of_the_paper():
-    model, y = zero_model(), stream(250, "shift")
+@pytest.mark.parametrize("name", ["shift", "trend"])
+def test_many_rates_are_those_of_the_paper_with_an_offset(name):
+    model, y = zero_model(), stream(250, name)
     found = AdaptiveIntervals(model, window=80).follow(np.zeros((250, 1)), y)
     wanted = many_rates_by_hand(model.scores_, np.abs(y), 0.1, 80)
     np.testing.assert_allclose(found.miscoverage, wanted, rtol=0, atol=1e-10)
     assert np.ptp(wanted) > 0.02
 
 
-def test_each_end_has_half_of_the_misses():
-    model, y = zero_model(kind="asymmetric"), stream(600, "shift")
+@pytest.mark.parametrize("name", ["shift", "growth", "explosion", "constant"])
+def test_each_end_has_half_of_the_misses_and_a_bound_of_its_own(name):
+    model, y = zero_model(kind="asymmetric"), stream(600, name)
     adaptive = AdaptiveIntervals(model, rate=0.02, window=100)
     found = adaptive.follow(np.zeros((600, 1)), y)
+    t, errors = np.arange(1, 601), []
     for side, scores in enumerate((-y, y)):
-        alpha, q, err = by_hand(model.scores_[:, side], scores, 0.95, 0.02, 100)
+        alpha, _, err = by_hand(model.scores_[:, side], scores, 0.95, 0.02, 100)
         np.testing.assert_allclose(found.miscoverage[:, side], alpha, rtol=0, atol=1e-12)
-        assert abs(err.mean() - 0.05) <= (0.95 + 0.02) / (600 * 0.02)
+        assert (np.abs(np.cumsum(err) / t - 0.05) <= (0.95 + 0.02) / (t * 0.02) + 1e-12).all()
+        errors.append(err)
+    assert np.array_equal(found.inside, np.sum(errors, axis=0) == 0)
     assert len(adaptive.miscoverage_) == 2
+
+
+def test_a_row_beyond_both_ends_is_one_miss():
+    adaptive = AdaptiveIntervals(zero_model(kind="asymmetric"), 0.5, rate=3.0, window=None)
+    found = adaptive.follow(np.zeros((400, 1)), np.zeros(400))
+    missed = 0.25 - np.diff(np.vstack([found.miscoverage, adaptive.miscoverage_]), axis=0) / 3.0  # by the recursion
+    np.testing.assert_allclose(missed.mean(axis=0), 0.25, atol=1e-12)  # hit, missed at alpha = 1, hit, hit, ...
+    assert missed.sum(axis=1)[:4].tolist() == [0.0, 2.0, 0.0, 0.0]
+    assert adaptive.n_missed_ == 100
 
 
 # ---------------------------------------------------------------- the promise
@@ -140,6 +158,42 @@ def test_the_bound_of_the_paper_holds_after_every_row():
         return AdaptiveIntervals(zero_model(), level, rate=rate, window=200).follow(np.zeros((len(y), 1)), y).inside
 
     check_bound(follow)
+
+
+def follow_levels(levels, scores, window=200):
+    """Misses of the level that is asked for, row by row."""
+    ranked, missed = RankedScores(np.abs(np.random.default_rng(0).normal(size=60)), window), []
+    for score in scores:
+        below, m = ranked.below(score), len(ranked)
+        missed.append(not is_within(levels.alpha, below, m))
+        levels.step(below, m)
+        ranked.add(score)
+    return np.array(missed)
+
+
+@pytest.mark.parametrize("name", ["shift", "growth", "season", "explosion", "trend", "constant"])
+@pytest.mark.parametrize("target", [0.2, 0.05])
+def test_the_automatic_rate_has_its_bound_after_every_row(name, target):
+    t, c = np.arange(1, 2001), 0.05
+    missed = follow_levels(ManyRates(target, correction=c), np.abs(stream(2000, name)).tolist())
+    assert (np.abs(np.cumsum(missed) / t - target) <= (1 + c) / (t * c) + 1e-12).all()
+
+
+def test_a_mean_of_rates_without_an_offset_has_no_such_bound():
+    t, c = 2000, 0.05
+    missed = follow_levels(ManyRates(0.2, correction=0.0), np.abs(stream(t, "trend")).tolist())
+    assert abs(missed.mean() - 0.2) > (1 + c) / (t * c)
+
+
+@pytest.mark.parametrize("rate", ["auto", 0.005])
+def test_a_trend_is_covered_as_often_as_asked_for(rate):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8500, 1))
+    y = X[:, 0] + 0.02 * rng.normal(size=8500)
+    model = SplitCP(LinearRegression(), random_state=0).fit(X[:500], y[:500])
+    found = AdaptiveIntervals(model, rate=rate).follow(X[500:], y[500:] + 0.05 * np.arange(8000))
+    assert abs(found.inside.mean() - 0.9) < 0.01
+    assert 0.85 < np.isinf(found.ends[:, 1]).mean() < 0.9  # finite ones miss: every score is beyond all before it
 
 
 def test_levels_clamped_away_from_one_are_noticed():
@@ -281,3 +335,10 @@ def test_weights_of_rates_stay_shares():
         levels.step(below, 100)
         assert levels.weights.sum() == pytest.approx(1.0)
         assert (levels.weights >= levels.sigma / len(RATES) * (1 - 1e-12)).all()
+
+
+def test_steep_losses_leave_weights():
+    levels = ManyRates(1e-6, memory=1)
+    levels.alphas = np.linspace(0.5, 0.9, len(RATES))
+    levels.step(100, 100)
+    assert levels.weights[0] == pytest.approx(0.5 + 0.5 / len(RATES))

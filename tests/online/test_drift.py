@@ -13,18 +13,18 @@ from sosbands.online.drift import JUMPS, STAKES, Jumper
 
 
 class Zero(IntervalMixin, BaseEstimator):
-    """The band [0, 0]: the symmetric score is |y|."""
+    """The band [-x, x], mostly of x = 0: the symmetric score is |y| then."""
 
     def __init__(self, confidence_level=0.9, calibration="symmetric"):
         self.confidence_level = confidence_level
         self.calibration = calibration
 
     def _band(self, X):
-        return Band(np.zeros(len(X)), np.zeros(len(X)))
+        return Band(-X[:, 0], X[:, 0])
 
 
-def zero_model(y):
-    return Zero().conformalize(np.zeros((len(y), 1)), y)
+def zero_model(y, kind="symmetric"):
+    return Zero(calibration=kind).conformalize(np.zeros((len(y), 1)), y)
 
 
 def test_p_values_are_smoothed_ranks_among_all_scores_before():
@@ -36,6 +36,26 @@ def test_p_values_are_smoothed_ranks_among_all_scores_before():
         before = [*known, *y[:n]]
         larger, equal = sum(s > score for s in before), sum(s == score for s in before)
         assert found[n] == pytest.approx((larger + each * (equal + 1)) / (len(before) + 1), rel=1e-12)
+
+
+def test_asymmetric_calibration_has_three_capitals_of_one_third():
+    rng = np.random.default_rng(2)
+    known, y = rng.normal(size=30), rng.normal(size=80) + np.linspace(0, 3, 80)
+    test = DriftTest(zero_model(known, "asymmetric"), random_state=3)
+    for part in np.split(y, [1, 40]):
+        test.update(np.zeros((len(part), 1)), part)
+    u, capitals = np.random.RandomState(3).uniform(size=(80, 3)), []
+    for side, score in enumerate((np.negative, np.positive, np.abs)):
+        jumper, capital = Jumper(), []
+        for n in range(80):
+            larger = sum(score(s) > score(y[n]) for s in [*known, *y[:n]])
+            assert test.p_values_[n, side] == pytest.approx((larger + u[n, side]) / (31 + n), rel=1e-12)
+            jumper.bet(test.p_values_[n, side])
+            capital.append(math.exp(jumper.log_capital) / 3)
+        capitals.append(capital)
+    np.testing.assert_allclose(np.exp(test.log_martingale_), np.max(capitals, axis=0), rtol=1e-9)
+    assert test.alarm_ == int(np.argmax(np.max(capitals, axis=0) >= 100))
+    assert test.p_values_.shape == (80, 3)
 
 
 def test_the_martingale_is_the_mean_of_simple_jumpers():
@@ -92,19 +112,50 @@ def test_ranks_among_few_fixed_rows_would_raise_more():
     assert false_alarms(fixed) > stats.binom.ppf(0.999, 80, 0.1)
 
 
+def test_false_alarms_of_three_capitals_are_as_rare_as_promised():
+    alarms = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        X = rng.exponential(size=(230, 1))
+        y = (0.5 + X[:, 0]) * rng.lognormal(size=230) - 1
+        model = Zero(calibration="asymmetric").conformalize(X[:30], y[:30])
+        alarms += DriftTest(model, level=0.1, random_state=seed).update(X[30:], y[30:]).alarm_ is not None
+    assert alarms <= 0.1 * 200
+
+
+def test_noise_that_flips_its_sign_is_found_if_the_ends_have_levels_of_their_own():
+    rng = np.random.default_rng(5)
+    y = rng.lognormal(size=1000) - np.exp(0.5)
+    y[500:] *= -1
+    known = rng.lognormal(size=400) - np.exp(0.5)
+    X = np.zeros((1000, 1))
+    model = zero_model(known, "asymmetric")
+    ends = model.predict_interval(X)
+    below = y < ends[:, 0]
+    assert below[:500].mean() < 0.08
+    assert below[500:].mean() > 0.12
+    test = DriftTest(model, random_state=0).update(X, y)
+    assert 500 <= test.alarm_ < 700
+    assert abs(test.began_ - 500) < 60
+    assert "Drift found at row" in monitor(model, X, y).words()
+    assert DriftTest(zero_model(known), random_state=0).update(X, y).alarm_ is None  # |y| is as before, and covered
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "asymmetric"])
 @pytest.mark.parametrize(
     ("change", "latest"), [(lambda e: e + 1.5, 150), (lambda e: 2 * e, 120), (lambda e: e / 3, 150)]
 )
-def test_changes_are_found_soon(change, latest):
+def test_changes_are_found_soon(change, latest, kind):
     rng = np.random.default_rng(4)
     y = rng.normal(size=1200)
     y[600:] = change(y[600:])
-    test = DriftTest(zero_model(rng.normal(size=300)), random_state=0)
+    test = DriftTest(zero_model(rng.normal(size=300), kind), random_state=0)
     for part in np.split(y, [100, 101, 700]):  # in any pieces
         test.update(np.zeros((len(part), 1)), part)
     assert 600 <= test.alarm_ < 600 + latest
     assert abs(test.began_ - 600) < 60
-    seen = test.p_values_[: test.alarm_ + 1] - 0.5
+    p = test.p_values_.reshape(1200, -1)[:, test._alarming]
+    seen = p[: test.alarm_ + 1] - 0.5
     assert test.began_ == int(np.argmax([abs(seen[k:].sum()) / math.sqrt(len(seen) - k) for k in range(len(seen))]))
     assert test.log_martingale_[test.alarm_] >= math.log(100) > test.log_martingale_[: test.alarm_].max()
     assert f"Drift found at row {test.alarm_ + 1} of 1200 rows: the martingale passed 100" in test.words()
@@ -168,6 +219,15 @@ def test_words_say_when_and_what_to_do():
     calm = monitor(model, X[:400], y[:400])
     assert "No drift found: the martingale reached" in calm.words()
     assert "and the alarm is at 100" in calm.words()
+
+
+@pytest.mark.parametrize(("kind", "needed"), [("symmetric", 50), ("asymmetric", 99)])
+def test_the_rows_advised_suffice_for_both_ends(kind, needed):
+    rng = np.random.default_rng(6)
+    y = rng.normal(size=530) * np.where(np.arange(530) < 500, 1, 30)
+    found = monitor(zero_model(rng.normal(size=300), kind), np.zeros((530, 1)), y, 0.98)
+    assert found.calibration == kind
+    assert f"recalibrate once there are {needed} rows since then" in found.words()
 
 
 def test_bad_spans_are_named():

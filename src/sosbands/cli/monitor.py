@@ -137,7 +137,10 @@ def _table(found: Monitoring) -> TextTable:
 
 
 def _next(found: Monitoring, model: Path, data: Path) -> str:
-    """The command that calibrates again with the rows since the drift, after an alarm."""
+    """The command that calibrates again with the rows since the drift, after an alarm.
+
+    That row is chosen by looking at the scores: rows from there on are not exactly exchangeable with new ones.
+    """
     if found.began is None:
         return ""
     rows, new = len(found) - found.began, model.with_stem(f"{model.stem}-recalibrated")

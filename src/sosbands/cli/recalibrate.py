@@ -46,7 +46,8 @@ def recalibrate(  # noqa: PLR0913
             "--decay",
             metavar="NUMBER",
             parser=options.read_level,
-            help="Each row counts as so much of the next one; it must exceed the confidence level.",
+            help="Each row counts as so much of the next one; it must exceed the confidence level C, with asymmetric "
+            "calibration (1 + C)/2.",
         ),
     ] = None,
     replace: Annotated[

@@ -43,7 +43,7 @@ class AdaptiveIntervals:
     ----------
     model : interval regressor
         Fitted and calibrated, without groups and likelihood ratios, not cross-calibrated; with asymmetric calibration
-        each end has a level of its own, and half of the misses. It is not changed. A `decay` of its calibration is not
+        each end has a level and a target of its own, alpha/2. It is not changed. A `decay` of its calibration is not
         used.
     confidence_level : float, optional
         In (0, 1); by default that of the model.
@@ -51,7 +51,13 @@ class AdaptiveIntervals:
         By how much a miss moves the level. With a number, after T rows the share of misses differs from its target
         alpha by at most ``(max(alpha, 1 - alpha) + rate)/(T rate)``, for any rows at all; large rates follow faster and
         make the widths restless, more often also infinite. "auto" weighs eight rates from 0.001 to 0.128 by how well
-        each would have done lately; its share of misses tends to the target too, but no such bound is proven.
+        each would have done lately, and corrects their mean by its own misses, at the rate c = 0.002: the bound is
+        ``(1 + c)/(T c)``. That it follows faster than one rate is measured, not proven.
+
+        With asymmetric calibration each end has such a bound of its own, with the target a = alpha/2: for a number
+        ``(max(a, 1 - a) + rate)/(T rate)``. The misses of both ends, added up, differ from alpha by at most twice that.
+        A row beyond both ends, which needs ends that have crossed, counts once in `n_missed_`: the share of missed rows
+        exceeds alpha by at most as much, and may fall short of it by the share of such rows more.
     window : int or None
         How many of the last scores the quantiles are of; None leaves the calibration scores as they are.
     memory : int

@@ -7,6 +7,12 @@ If calibration rows and stream are exchangeable, the smoothed p-values
 of the n-th score among all before it are independent and uniform (Vovk, Gammerman, Shafer 2005). Who bets against that
 at fair odds has an expected capital of 1 at any time, and by Ville's inequality it ever reaches 1/level with a
 probability of at most level.
+
+Asymmetric calibration has three sequences of scores: below, above, and the larger of both, which alone shows noise that
+grows on both sides alike. Each has a gambler, who starts with 1/3 and so reaches 1/level with a probability of at most
+level/3: any of them with at most level. The alarm is where one of them does, not where their sum does. Each capital is
+a martingale of its own p-values, but not of all sequences, as a p-value of one may depend on earlier ones of several:
+the sum need not be a martingale.
 """
 
 from __future__ import annotations
@@ -19,8 +25,8 @@ from sklearn.utils import check_random_state
 from sosbands._arguments import check, is_fraction
 from sosbands._types import Array
 from sosbands._words import many
-from sosbands.conformal import Band, symmetric_scores
-from sosbands.conformal.arguments import read_target
+from sosbands.conformal import Band, lower_scores, symmetric_scores, upper_scores
+from sosbands.conformal.arguments import read_kind, read_target
 from sosbands.online.ranked import RankedScores, followed_calibration
 
 STAKES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])  # a bet on p multiplies the capital by 1 + stake (p - 1/2)
@@ -53,12 +59,37 @@ class Jumper:
         self._logs = self._logs + np.log(growth)
 
 
+class Gambler:
+    """One sequence of scores: ranks among all before, p-values, and the capital that bets on them."""
+
+    def __init__(self, scores: Array) -> None:
+        self._scores = RankedScores(scores.tolist())
+        self._jumper = Jumper()
+        self.p_values: list[float] = []
+
+    def step(self, score: float, u: float) -> float:
+        """Natural logarithm of the capital, from 1 on, after one more score; u breaks its ties."""
+        n = len(self._scores)
+        up_to = self._scores.up_to(score)
+        ties = up_to - self._scores.below(score)
+        self.p_values.append((n - up_to + u * (1 + ties)) / (n + 1))
+        self._scores.add(score)
+        self._jumper.bet(self.p_values[-1])
+        return self._jumper.log_capital
+
+    def began(self, alarm: int) -> int:
+        """The row from which on the p-values up to the alarm are farthest from uniform."""
+        last_first = np.array(self.p_values[: alarm + 1])[::-1] - 0.5
+        sizes = np.abs(np.cumsum(last_first)) / np.sqrt(np.arange(1, len(last_first) + 1))
+        return int(alarm - np.argmax(sizes))
+
+
 class DriftTest:
     """A test of whether a stream of rows is exchangeable with the calibration rows of a model, valid at any time.
 
-    It looks at the scores of the rows, of both sides together: at how far targets lie outside of their band. So it
-    notices what changes the coverage of intervals, in either direction, and is blind to changes of the features alone
-    that leave the scores alike.
+    It looks at the scores that the intervals depend on: how far targets lie outside of their band, on the worse side,
+    with asymmetric calibration also on each side. So it notices what changes the coverage of intervals, in either
+    direction, and is blind to changes of the features alone that leave the scores alike.
 
     Parameters
     ----------
@@ -71,13 +102,17 @@ class DriftTest:
 
     Attributes
     ----------
-    p_values_, log_martingale_ : ndarray of shape (n_rows,)
-        Of each row seen; natural logarithms. The alarm is at ``-log(level)``.
+    p_values_ : ndarray of shape (n_rows,), or (n_rows, 3) for asymmetric calibration
+        Of each row seen, or of its lower score, its upper score and the larger of both.
+    log_martingale_ : ndarray of shape (n_rows,)
+        Natural logarithm after each row seen. The alarm is at ``-log(level)``. For asymmetric calibration the
+        largest of three capitals, each of which starts as 1/3.
     alarm_ : int or None
         Position in the stream, from 0 on, of the row at which the martingale first reached 1/level.
     began_ : int or None
         About when the drift set in: the row k from which on the p-values up to the alarm, at a, are farthest from
-        uniform, by ``|sum_{k..a} (p - 1/2)| / sqrt(a - k + 1)``.
+        uniform, by ``|sum_{k..a} (p - 1/2)| / sqrt(a - k + 1)``, of the scores that raised it. As it is chosen by
+        looking at the scores, the rows from there on are not exactly exchangeable with new ones.
     """
 
     def __init__(self, model: Any, *, level: float = 0.01, random_state: Any = None) -> None:
@@ -85,16 +120,19 @@ class DriftTest:
         check("level", level, is_fraction(level), "a number in (0, 1)")
         self.model, self.level, self.random_state = model, float(level), random_state
         self._rng = check_random_state(random_state)
-        self._scores = RankedScores(calibration.scores("symmetric").tolist())
-        self._jumper = Jumper()
-        self._p: list[float] = []
+        columns = [calibration.scores("symmetric")]
+        if read_kind(model.calibration) == "asymmetric":
+            columns = [*calibration.scores("asymmetric").T, *columns]
+        self._gamblers = [Gambler(column) for column in columns]
         self._logs: list[float] = []
+        self._alarming = 0  # who raised the alarm
         self.alarm_: int | None = None
 
     @property
     def p_values_(self) -> Array:
-        """One for each row seen."""
-        return np.array(self._p)
+        """One for each row seen, or three."""
+        found = np.array([each.p_values for each in self._gamblers]).T
+        return found[:, 0] if len(self._gamblers) == 1 else found
 
     @property
     def log_martingale_(self) -> Array:
@@ -104,11 +142,7 @@ class DriftTest:
     @property
     def began_(self) -> int | None:
         """The row from which on the p-values up to the alarm are farthest from uniform."""
-        if self.alarm_ is None:
-            return None
-        last_first = np.array(self._p[: self.alarm_ + 1])[::-1] - 0.5
-        sizes = np.abs(np.cumsum(last_first)) / np.sqrt(np.arange(1, len(last_first) + 1))
-        return int(self.alarm_ - np.argmax(sizes))
+        return None if self.alarm_ is None else self._gamblers[self._alarming].began(self.alarm_)
 
     def update(self, X: Any, y: Any) -> Self:
         """Look at rows whose targets are known, in their order.
@@ -125,17 +159,16 @@ class DriftTest:
 
     def update_band(self, band: Band, y: Array) -> Self:
         """The same for rows whose band is known."""
-        values = symmetric_scores(band, y).tolist()
-        for score, u in zip(values, self._rng.uniform(size=len(values)).tolist(), strict=True):
-            n = len(self._scores)
-            up_to = self._scores.up_to(score)
-            ties = up_to - self._scores.below(score)
-            self._p.append((n - up_to + u * (1 + ties)) / (n + 1))
-            self._scores.add(score)
-            self._jumper.bet(self._p[-1])
-            self._logs.append(self._jumper.log_capital)
+        columns = [symmetric_scores(band, y)]
+        if len(self._gamblers) == 3:
+            columns = [lower_scores(band, y), upper_scores(band, y), *columns]
+        numbers = self._rng.uniform(size=(len(columns[0]), len(columns))).tolist()
+        for row, u in zip(np.stack(columns, axis=1).tolist(), numbers, strict=True):
+            logs = [who.step(*each) for who, *each in zip(self._gamblers, row, u, strict=True)]
+            largest = int(np.argmax(logs))
+            self._logs.append(logs[largest] - np.log(len(logs)))
             if self.alarm_ is None and self._logs[-1] >= -np.log(self.level):
-                self.alarm_ = len(self._logs) - 1
+                self.alarm_, self._alarming = len(self._logs) - 1, largest
         return self
 
     def words(self) -> str:

@@ -1,7 +1,7 @@
 """Which miscoverage to ask for next, after every miss and every hit.
 
-`FixedRate` is adaptive conformal inference (Gibbs, Candes 2021), `ManyRates` its parameter-free form (Gibbs, Candes
-2024), which runs one of them for each rate and weighs these by the losses that they had.
+`FixedRate` is adaptive conformal inference (Gibbs, Candes 2021). `ManyRates` runs one of them for each rate, weighs
+these by the losses that they had (Gibbs, Candes 2024), and corrects their mean by the misses of its own intervals.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from sosbands._types import Array
 from sosbands.online.ranked import is_within
 
 RATES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128)
+CORRECTION = 0.002  # rate of the offset of `ManyRates`: larger ones prove more, and make more intervals infinite
 
 
 class Levels(Protocol):
@@ -51,7 +52,7 @@ class FixedRate:
 
 
 class ManyRates:
-    """One alpha for each rate, and as alpha their mean by weights that follow their losses.
+    """One alpha for each rate; asked for is their mean by weights that follow their losses, plus an offset.
 
     With ``beta_t = 1 - n_below/(m + 1)``, the largest alpha (as a supremum) whose quantile holds the score, the loss of
     an alpha is ``l = target (beta_t - alpha) - min(0, beta_t - alpha)``, and
@@ -60,10 +61,25 @@ class ManyRates:
 
     with ``sigma = 1/(2 I)``, ``eta = sqrt(3/I) sqrt((log(I K) + 2)/((1 - a)^2 a^3 + a^2 (1 - a)^3))`` for K rates, the
     target a and the memory I, a number of rows (Gibbs, Candes 2024, DtACI with the mean in place of a random choice).
+
+    Each rate knows its own misses, but nothing those of the mean: where all scores grow, every rate misses its share of
+    rows and the mean none. So the offset o, 0 at first, follows the misses err_t of the alpha that is asked for,
+
+        alpha_t = sum_k w_k min(max(alpha_k, 0), 1) + o_t,     o_{t+1} = o_t + c (target - err_t).
+
+    The mean is in [0, 1]. So no row is missed where o_t <= -1 and every one where o_t >= 1, o stays within
+    ``[-1 - c, 1 + c]``, and after T rows
+
+        |mean of err - target| = |o_{T+1}| / (T c) <= (1 + c) / (T c),
+
+    whatever the scores and the weights are: the argument of `FixedRate`, for an offset.
     """
 
-    def __init__(self, target: float, rates: tuple[float, ...] = RATES, memory: int = 500) -> None:
+    def __init__(
+        self, target: float, rates: tuple[float, ...] = RATES, memory: int = 500, correction: float = CORRECTION
+    ) -> None:
         self.target, self.rates = target, np.asarray(rates, dtype=float)
+        self.correction, self.offset = correction, 0.0
         self.alphas: Array = np.full(len(rates), target)
         self.weights: Array = np.full(len(rates), 1 / len(rates))
         scale = (1 - target) ** 2 * target**3 + target**2 * (1 - target) ** 3
@@ -72,13 +88,16 @@ class ManyRates:
 
     @property
     def alpha(self) -> float:
-        """The weighted mean."""
-        return float(self.weights @ self.alphas)
+        """The weighted mean and the offset."""
+        mean = float(self.weights @ np.minimum(np.maximum(self.alphas, 0.0), 1.0))
+        return min(mean, 1.0) + self.offset
 
     def step(self, n_below: int, m: int) -> None:
         """One row."""
+        missed = not is_within(self.alpha, n_below, m)
+        self.offset += self.correction * (self.target - missed)
         gap = 1 - n_below / (m + 1) - self.alphas
-        weights = self.weights * np.exp(-self.eta * (self.target * gap - np.minimum(0.0, gap)))
-        total = weights.sum()
-        self.weights = (1 - self.sigma) * weights / total + self.sigma / len(weights)
+        losses = self.target * gap - np.minimum(0.0, gap)
+        weights = self.weights * np.exp(-self.eta * (losses - losses.min()))
+        self.weights = (1 - self.sigma) * weights / weights.sum() + self.sigma / len(weights)
         self.alphas = self.alphas + self.rates * (self.target - ~is_within(self.alphas, n_below, m))

@@ -11,9 +11,8 @@ import numpy as np
 from sosbands._arguments import check, is_count, read_level
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands._words import many
-from sosbands.conformal import Band, interval
-from sosbands.conformal.arguments import read_kind, read_target
-from sosbands.conformal.quantile import points_needed
+from sosbands.conformal import Band, interval, points_needed, side_levels
+from sosbands.conformal.arguments import Kind, read_kind, read_target
 from sosbands.online.adaptive import AdaptiveIntervals
 from sosbands.online.drift import DriftTest
 from sosbands.online.ranked import followed_calibration
@@ -35,13 +34,17 @@ class Monitoring:
     adaptive_inside, adaptive_width : ndarray of shape (n,)
         Of those that `AdaptiveIntervals` would have given.
     log10_martingale : ndarray of shape (n,)
-        After each row; the alarm is at ``-log10(alarm_level)``.
+        That of `DriftTest` after each row; the alarm is at ``-log10(alarm_level)``.
     alarm, began : int or None
-        Positions of rows, from 0 on: of the alarm, and about where the drift set in.
+        Positions of rows, from 0 on: of the alarm, and about where the drift set in. `words` advises to calibrate with
+        the rows from `began` on. As it is chosen by looking at the scores, these are not exactly exchangeable with new
+        ones, and their calibration has no exact promise.
     span : int
         Rows that rolling means and medians are over.
     n_calibration : int
         Calibration rows of the model.
+    calibration : {"symmetric", "asymmetric"}
+        Of the model.
     """
 
     confidence_level: float
@@ -55,6 +58,7 @@ class Monitoring:
     began: int | None
     span: int
     n_calibration: int
+    calibration: Kind
 
     def __len__(self) -> int:
         return len(self.inside)
@@ -110,7 +114,8 @@ class Monitoring:
     def _advice(self) -> str:
         """After an alarm: calibrate again, fit again, or follow."""
         later = len(self) - int(self.began or 0)
-        needed = max(points_needed(self.confidence_level), LEAST_SPAN)
+        sides = side_levels(self.confidence_level, self.calibration)
+        needed = max(LEAST_SPAN, *(points_needed(side) for side in sides))
         again = (
             f"recalibrate with the {many(later, 'row')} since then"
             if later >= needed
@@ -175,6 +180,7 @@ def monitor(
         began=test.began_,
         span=int(np.clip(len(observed) // SPANS, LEAST_SPAN, MOST_SPAN)) if span is None else int(span),
         n_calibration=len(model.calibration_),
+        calibration=read_kind(model.calibration),
     )
 
 
