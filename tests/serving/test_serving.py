@@ -1,10 +1,12 @@
 """Exported files: the same intervals as the model's, what is refused, and rows that are no rows."""
 
 import ast
+import io
 import json
 import subprocess
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -284,6 +286,10 @@ REFUSED = [
     (lambda: fitted(SVR()), "onnxruntime does not run the graph.*SVMRegressor.*Nothing was written"),
     (lambda: fitted(calibration_size="cross"), "calibration_size='cross'"),
     (weighted, "likelihood_ratio"),
+    (
+        lambda: fitted(nested_coverages=[0.5, 0.9]),
+        r"nested_coverages=\[0.5, 0.9\].*expected one pair, fit with nested_coverages=None",
+    ),
     (lambda: SplitCP(Ridge()).fit(*data()), "model is a SplitCP: expected a fitted SoSBandRegressor"),
     (lambda: fitted(preprocessor=FunctionTransformer(np.sin)), "FunctionTransformer"),
     (lambda: fitted(noise_features="inputs", lengthscale="median", kernel=lambda X, Y: (1 + X @ Y.T) ** 2), "kernel:"),
@@ -328,7 +334,7 @@ def test_the_scorer_loads_neither_scipy_nor_scikit_learn(ridge, tmp_path):
 def test_the_scorer_is_one_file_that_imports_numpy_alone():
     nodes = ast.walk(ast.parse(Path(scorer.__file__).read_text(encoding="utf-8")))
     found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    assert found <= {"json", "zipfile", "numpy"}
+    assert found <= {"io", "json", "tokenize", "zipfile", "zlib", "numpy"}
 
 
 def test_other_files_are_named(tmp_path):
@@ -350,3 +356,197 @@ def test_a_table_without_names_is_checked_and_exported(tmp_path):
     scored = load_scorer(tmp_path / "m.npz").predict_interval({"x0": [50.0, np.nan], "x1": ["flat", None]})
     rows = np.array([[50.0, "flat"], [np.nan, None]], dtype=object)
     np.testing.assert_allclose(scored, model.predict_interval(rows), rtol=1e-9)
+
+
+# ---------------------------------------------------------------- where the model raises, the scorer does
+
+
+def named(n=120, seed=0):
+    X, y = data(n, seed)
+    return pd.DataFrame(X, columns=["a", "b"]), y
+
+
+def test_columns_of_a_data_frame_must_be_those_of_the_fit(tmp_path):
+    X, y = named()
+    model = SoSBandRegressor(Ridge(), **FIXED).fit(X, y)
+    export_numpy(model, tmp_path / "m.npz")
+    export_onnx(model, tmp_path / "m.onnx")
+    scored = load_scorer(tmp_path / "m.npz")
+    wanted = model.predict_interval(X[:5])
+    assert scored.feature_names == ["a", "b"]
+    assert json.loads(session(tmp_path / "m.onnx").get_modelmeta().custom_metadata_map["feature_names"]) == ["a", "b"]
+    for rows in (X[:5], X[:5].to_numpy()):
+        np.testing.assert_allclose(scored.predict_interval(rows), wanted, rtol=1e-12)
+    with pytest.raises(ValueError, match="X has the column 'b' at place 0: expected 'a', as in fit"):
+        scored(X[["b", "a"]])
+    with pytest.raises(ValueError, match=r"X has 3 columns: expected 2; given or lacking are \['c'\]"):
+        scored(X.assign(c=0.0))
+
+
+def test_columns_of_other_data_frames_are_compared_too(tmp_path):
+    pl = pytest.importorskip("polars", reason="its data frames have columns as well")
+    X, y = named()
+    export_numpy(SoSBandRegressor(Ridge(), **FIXED).fit(X, y), tmp_path / "m.npz")
+    scored, frame = load_scorer(tmp_path / "m.npz"), pl.DataFrame({name: X[name].to_numpy()[:5] for name in X})
+    np.testing.assert_array_equal(scored.predict_interval(frame), scored.predict_interval(X[:5]))
+    with pytest.raises(ValueError, match="X has the column 'b' at place 0: expected 'a'"):
+        scored(frame.select("b", "a"))
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        (1.7, "1.7"),
+        (np.nan, "nan"),
+        (np.inf, "inf"),
+        ("1", "'1'"),
+        (2.0**70, r"1.18\d*e\+21"),
+        (np.uint64(2**63), "9.*"),
+    ],
+)
+def test_integer_groups_that_a_cast_would_change_are_refused(label, shown, tmp_path):
+    export_numpy(fitted(groups=np.resize([1, 2], 120)), tmp_path / "m.npz")
+    scored, X = load_scorer(tmp_path / "m.npz"), data(2, seed=1)[0]
+    wanted = scored(X, groups=[1, 2])["lower"]
+    np.testing.assert_array_equal(scored(X, groups=[1.0, 2.0])["lower"], wanted)
+    for given in (np.array([label, label]), np.array([2, label], dtype=object)):
+        with pytest.raises(ValueError, match=f"groups holds what is not integers: .*{shown}"):
+            scored(X, groups=given)
+
+
+@pytest.mark.parametrize("last", ["zz", "zz ", " zz", "zz\t"])
+def test_labels_with_blanks_around_are_labels_of_their_own(last, tmp_path):
+    """The last of 70, beyond the 64 rows that a file is checked with."""
+    labels = np.array([f"g{k:02d}" for k in range(69)] + [last])
+    X, y = data(280)
+    model = fitted(calibration_size=None).conformalize(X, y, groups=np.resize(labels, 280))
+    rows, groups = X[:3], np.array([last, "g00", "g68"], dtype=object)
+    assert_serves(model, rows, tmp_path, levels=[0.5], groups=groups)
+    other = np.array([f"{last} ", "g00 ", " g68"], dtype=object)
+    for found in (
+        of_onnx(tmp_path / "m.onnx", X=rows, groups=other[:, None]),
+        load_scorer(tmp_path / "m.npz")(rows, groups=other),
+    ):
+        assert np.isnan(found["lower"]).all()
+
+
+@pytest.mark.parametrize("write", [export_onnx, export_numpy])
+def test_every_label_is_checked_before_a_file_is_written(write, tmp_path, monkeypatch):
+    """A table that is wrong for the last of 70 groups only."""
+    right = export.program_of
+
+    def wrong(*arguments, **options):
+        program = right(*arguments, **options)
+        table = next(value for value in program.constants.values() if len(value) == 71)
+        table[69] += 0.001
+        return program
+
+    X, y = data(280)
+    model = fitted(calibration_size=None).conformalize(X, y, groups=np.resize(np.arange(70), 280))
+    write(model, tmp_path / "right", 0.5)
+    monkeypatch.setattr(export, "program_of", wrong)
+    with pytest.raises(ExportError, match="differ from those of predict_interval"):
+        write(model, tmp_path / "wrong", 0.5)
+    assert [each.name for each in tmp_path.iterdir()] == ["right"]
+
+
+# ---------------------------------------------------------------- damaged and crafted files
+
+
+def test_a_damaged_file_gives_the_same_scores_or_one_error(ridge):
+    content = export.numpy_bytes(export.program_of(ridge, LEVELS), many=True)
+    X, rng = data(3, seed=1)[0], np.random.default_rng(0)
+    wanted = load_scorer(io.BytesIO(content))(X)
+    refused = []
+    for place, bit in zip(rng.integers(len(content), size=300), rng.integers(8, size=300), strict=True):
+        place = place if bit % 2 else len(content) - 1 - place % 1500  # half of them in the directory of the archive
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << bit
+        try:
+            found = load_scorer(io.BytesIO(damaged))(X)
+        except ValueError as error:
+            refused.append(str(error))
+        else:
+            for name, values in wanted.items():
+                np.testing.assert_array_equal(found[name], values)
+    assert len(refused) > 200
+    assert all("expected a file of export_numpy" in said for said in refused)
+
+
+def packed(program, **arrays):
+    content = io.BytesIO()
+    text = program if isinstance(program, bytes) else json.dumps(program).encode()
+    np.savez(content, program=np.frombuffer(text, dtype=np.uint8), **arrays)
+    return content.getvalue()
+
+
+PROGRAM = {
+    "format": 1,
+    "inputs": [{"name": "X", "kind": "numbers", "columns": 1}],
+    "steps": [["add", "/v0", ["X", "/c0"], {}], ["columns", "/v1", ["/v0"], {"start": 0, "end": 1}]],
+    "outputs": {"lower": "X", "upper": "/v1"},
+    "facts": {"confidence_level": [0.9], "levels_are_a_list": False},
+}
+CRAFTED = [
+    ([], "the program is a list"),
+    (b"[" * 100_000, "recursion"),
+    (b"\xff{", "can't decode"),
+    ({}, "format None"),
+    ({**PROGRAM, "inputs": []}, "inputs"),
+    ({**PROGRAM, "inputs": [{"name": "X", "kind": [], "columns": 1}]}, "inputs"),
+    ({**PROGRAM, "inputs": ["X"]}, "inputs"),
+    ({**PROGRAM, "steps": None}, "steps"),
+    ({**PROGRAM, "steps": [["add", "/v1", ["X"], {}]]}, "steps"),
+    ({**PROGRAM, "steps": [["sqrt", "/v1", ["/c0", "X"], {}]]}, "steps"),
+    ({**PROGRAM, "steps": [["add", "/v1", ["X", "/c7"], {}]]}, "steps"),
+    ({**PROGRAM, "steps": [["add", "/v1", ["X", "/c0"], {"out": 1}]]}, "steps"),
+    ({**PROGRAM, "steps": [["columns", "/v1", ["X"], {"start": "a", "end": 1}]]}, "steps"),
+    ({**PROGRAM, "steps": [["eval", "/v1", ["X"], {}]]}, "operations.*eval.*does not know"),
+    ({**PROGRAM, "outputs": {"lower": "/v1"}}, "outputs"),
+    ({**PROGRAM, "outputs": {"lower": [], "upper": "/v1"}}, "outputs"),
+    ({**PROGRAM, "facts": {}}, "facts"),
+    ({**PROGRAM, "facts": {**PROGRAM["facts"], "feature_names": [1]}}, "facts"),
+]
+
+
+@pytest.mark.parametrize(("program", "message"), CRAFTED)
+def test_a_crafted_program_is_refused_by_the_part_that_is_wrong(program, message):
+    with pytest.raises(ValueError, match=f"path=.*expected a file of export_numpy .*{message}"):
+        load_scorer(io.BytesIO(packed(program, c0=np.ones((1, 1)))))
+
+
+def test_arrays_that_do_not_fit_are_named_when_rows_are_scored():
+    scored = load_scorer(io.BytesIO(packed(PROGRAM, c0=np.ones((1, 1)))))
+    assert scored.predict_interval([[2.0]]).tolist() == [[2.0, 3.0]]
+    for array in (np.ones((7, 3)), np.array(["a"])):
+        odd = load_scorer(io.BytesIO(packed(PROGRAM, c0=array)))
+        with pytest.raises(ValueError, match=r"the file is damaged: its step /v0 \(add\) fails"):
+            odd([[2.0], [3.0]])
+
+
+def member(header):
+    """An archive whose program is an array with this header."""
+    text = header.encode() + b"\n"
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("program.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+    return content.getvalue()
+
+
+HEADERS = ["(" * 5000, "{'descr': '<f8'", "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "'a", "[]"]
+HEADERS += [f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({n},)}}" for n in (10**17, 10**30, -3, 7)]
+HEADERS += ["{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (0,)}"]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_crafted_array_is_refused(header):
+    with pytest.raises(ValueError, match="expected a file of export_numpy"):
+        load_scorer(io.BytesIO(member(header)))
+
+
+def test_a_single_array_is_no_file_of_a_model(tmp_path):
+    np.save(tmp_path / "m.npy", np.zeros(3))
+    with pytest.raises(ValueError, match=r"m.npy.*expected a file of export_numpy"):
+        load_scorer(tmp_path / "m.npy")
+    with pytest.raises(FileNotFoundError):
+        load_scorer(tmp_path / "nowhere.npz")

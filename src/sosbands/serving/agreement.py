@@ -21,7 +21,7 @@ from sosbands.tuning.views import PREDICTION
 
 
 def inputs_of(program: Program, model: SoSBandRegressor, rows: Any) -> dict[str, AnyArray]:
-    """The inputs of a program for rows as the model takes them; groups go round all labels."""
+    """The inputs of a program for rows as the model takes them; these are repeated until each group has one."""
     with quietly():
         read = model._read(rows, reset=False)
         found: dict[str, AnyArray] = {}
@@ -36,7 +36,9 @@ def inputs_of(program: Program, model: SoSBandRegressor, rows: Any) -> dict[str,
             found |= {STD: spread[:, None]} if STD in program.inputs else {}
     if GROUPS in program.inputs:
         labels = np.unique(np.asarray(model.calibration_.groups))
-        given = labels[np.arange(len(read)) % len(labels)][:, None]
+        rounds = -(-len(labels) // len(read))
+        found = {name: np.tile(values, (rounds, 1)) for name, values in found.items()}
+        given = labels[np.arange(rounds * len(read)) % len(labels)][:, None]
         found[GROUPS] = given.astype(object) if labels.dtype.kind in "UO" else given.astype(np.int64)
     return found
 
@@ -44,12 +46,17 @@ def inputs_of(program: Program, model: SoSBandRegressor, rows: Any) -> dict[str,
 def expected(
     program: Program, model: SoSBandRegressor, rows: Any, given: Mapping[str, AnyArray], lower_share: float
 ) -> tuple[Array, Array]:
-    """Predictions (n,) and intervals (n, 2, k) of the model itself."""
-    groups = {} if GROUPS not in given else {"groups": given[GROUPS][:, 0]}
+    """Predictions (n,) and intervals (n, 2, k) of the model itself, for the rows as often as `given` has them."""
     levels = program.facts["confidence_level"]
     with quietly():
-        mean, _, made = model._intervals(rows, levels, lower_share, **groups)
-        return mean, np.stack([ends for ends, _ in made], axis=2)
+        if GROUPS not in given:
+            rounds: list[dict[str, AnyArray]] = [{}]
+        else:
+            n = len(model._read(rows, reset=False))
+            rounds = [{GROUPS: labels} for labels in given[GROUPS].reshape(-1, n)]
+        found = [model._intervals(rows, levels, lower_share, **groups) for groups in rounds]
+    ends = [np.stack([each for each, _ in made], axis=2) for _, _, made in found]
+    return np.concatenate([mean for mean, _, _ in found]), np.concatenate(ends)
 
 
 def disagreement(

@@ -58,6 +58,8 @@ def program_of(model: Any, levels: list[float], *, lower_share: float = 0.5, ban
         del made[PREDICTION]
     program.outputs = {name: _checked(program, value, checked) for name, value in made.items()}
     program.facts = {"confidence_level": levels, "sosbands": __version__}
+    if X in program.inputs and hasattr(model, "feature_names_in_"):
+        program.facts["feature_names"] = [str(name) for name in model.feature_names_in_]
     _refuse_clashes(program)
     return program.pruned()
 
@@ -71,6 +73,11 @@ def check_model(model: Any) -> None:
         raise ExportError(
             "model has calibration_size='cross', whose intervals are made of several copies and all their scores: "
             "expected rows held back (a number), or calibration by conformalize"
+        )
+    if model.nested_ is not None:
+        raise ExportError(
+            f"model has nested_coverages={model.nested_coverages!r}, whose intervals are made of several pairs of "
+            "bands: expected one pair, fit with nested_coverages=None"
         )
     if calibration.weights is not None:
         raise ExportError(
@@ -176,12 +183,12 @@ def _add_quantiles(program: Program, model: Any, levels: list[float], lower_shar
         return program.constant(outwards[0, 0]), program.constant(outwards[0, 1])
     table = np.vstack([outwards.reshape(n, -1), np.full((1, 2 * len(levels)), np.nan)])
     keys, kind = _keys(labels)
-    found = program.add("lookup", program.input(GROUPS, kind, 1), keys, table)
+    found = program.add("label_lookup", program.input(GROUPS, kind, 1), keys, table)
     return program.part(found, 0, len(levels)), program.part(found, len(levels), 2 * len(levels))
 
 
 def _keys(labels: AnyArray) -> tuple[AnyArray, str]:
-    if labels.dtype.kind in "iu":
+    if labels.dtype.kind in "iu" and int(labels.max()) <= np.iinfo(np.int64).max:
         return labels.astype(np.int64), INTEGERS
     if labels.dtype.kind in "UO" and all(isinstance(label, str) for label in labels.tolist()):
         return labels.astype(str), TEXTS

@@ -275,5 +275,6 @@ WRITERS: dict[str, Callable[[_Graph, Step], None]] = {
     "single": _single,
     "distances": _distances,
     "lookup": _lookup,
+    "label_lookup": _lookup,
     "trees": _trees,
 }

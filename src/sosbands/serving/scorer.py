@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +17,15 @@ PROGRAM = "program"  # the member of the file that holds the steps
 BLOCK_ROWS = 1024  # scored at a time, so that memory does not grow with rows times landmarks
 MICROSECONDS = 86_400_000_000  # of a day
 SINGLE = float(np.finfo(np.float32).max)
+KINDS: dict[str, Any] = {"numbers": np.float64, "integers": np.int64, "texts": object}
+OPTIONS: dict[str, dict[str, type]] = {  # of operations that have some
+    "columns": {"start": int, "end": int},
+    "trees": {"depth": int, "each": bool},
+}
+DAMAGES = (  # what zipfile, NumPy and json raise for bytes that are not as they were written
+    *(zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError),
+    *(KeyError, ValueError, OverflowError, MemoryError, RecursionError, tokenize.TokenError),
+)
 Values = np.ndarray[Any, Any]
 
 
@@ -35,7 +47,7 @@ def _trees(x: Values, nodes: Values, splits: Values, roots: Values, depth: int, 
     feature, left, right = nodes
     threshold, value = splits
     rows, at = np.arange(len(x))[:, None], np.broadcast_to(roots.reshape(1, -1), (len(x), roots.size))
-    for _ in range(depth):
+    for _ in range(min(depth, len(feature))):
         at = np.where(x[rows, feature[at]] <= threshold[at], left[at], right[at])
     found = value[at]
     return np.asarray(found if each else found.sum(axis=1, keepdims=True))
@@ -48,6 +60,12 @@ def _lookup(x: Values, keys: Values, table: Values) -> Values:
         given = np.array([_text(cell) for cell in given.tolist()])
     place = np.searchsorted(keys, given).clip(max=len(keys) - 1)
     return np.asarray(table[np.where(keys[place] == given, place, len(keys))])
+
+
+def _label_lookup(x: Values, keys: Values, table: Values) -> Values:
+    """As `_lookup`, for labels: these are compared as they are, with the blanks around them."""
+    places = {key: place for place, key in enumerate(keys.tolist())}
+    return np.asarray(table[[places.get(label, len(keys)) for label in x.reshape(-1).tolist()]])
 
 
 def _text(cell: Any) -> str:
@@ -76,6 +94,7 @@ OPERATIONS: dict[str, Callable[..., Values]] = {
     "distances": _distances,
     "trees": _trees,
     "lookup": _lookup,
+    "label_lookup": _label_lookup,
 }
 
 
@@ -93,16 +112,17 @@ class Scorer:
     confidence_level : list of float
     inputs : list of dict
         Name, kind ("numbers", "texts" or "integers") and number of columns of what a row consists of.
+    feature_names : list of str or None
+        Columns of `X`, if the model was fitted with names; a data frame must have these, in this order.
     """
 
     def __init__(self, program: Mapping[str, Any], constants: Mapping[str, Values]) -> None:
-        unknown = sorted({step[0] for step in program["steps"]} - set(OPERATIONS))
-        if unknown:
-            raise ValueError(f"the file has the operations {unknown}, which this version does not know")
+        _check_program(program, constants)
         self._steps, self._outputs, self._constants = program["steps"], program["outputs"], dict(constants)
         self.inputs: list[dict[str, Any]] = program["inputs"]
         self.confidence_level: list[float] = program["facts"]["confidence_level"]
         self.levels_are_a_list: bool = program["facts"]["levels_are_a_list"]
+        self.feature_names: list[str] | None = program["facts"].get("feature_names")
 
     def __call__(self, X: Any, **further: Any) -> dict[str, Values]:
         """Score rows.
@@ -141,6 +161,8 @@ class Scorer:
 
     def _read(self, X: Any, further: Mapping[str, Any]) -> dict[str, Values]:
         names = [each["name"] for each in self.inputs]
+        if "X" in names and self.feature_names is not None:
+            _check_names(X, self.feature_names)
         rows = {"X": X} if "X" in names else {name: X[name] for name in names if name not in further}
         rows |= further
         odd = sorted(set(rows) ^ set(names))
@@ -156,7 +178,10 @@ class Scorer:
         values = {**self._constants, **given}
         with np.errstate(all="ignore"):
             for operation, output, arguments, options in self._steps:
-                values[output] = OPERATIONS[operation](*(values[name] for name in arguments), **options)
+                try:
+                    values[output] = OPERATIONS[operation](*(values[name] for name in arguments), **options)
+                except (TypeError, ValueError, IndexError) as error:
+                    raise ValueError(f"the file is damaged: its step {output} ({operation}) fails, {error}") from error
         return {name: values[value] for name, value in self._outputs.items()}
 
 
@@ -172,30 +197,125 @@ def load_scorer(path: Any) -> Scorer:
     -------
     Scorer
     """
+    if hasattr(path, "read"):
+        content = path.read()
+    else:
+        with open(path, "rb") as file:
+            content = file.read()
     try:
-        with np.load(path, allow_pickle=False) as file:
-            program = json.loads(file[PROGRAM].tobytes())
-            constants = {name: file[name] for name in file.files if name != PROGRAM}
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
-        raise ValueError(f"path={str(path)!r}: expected a file of export_numpy ({error})") from error
+        arrays = _members(content)
+        program = json.loads(arrays.pop(PROGRAM).tobytes())
+        return Scorer(program, {f"/{name}": values for name, values in arrays.items()})
+    except DAMAGES as error:
+        said = f"no member {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
+        raise ValueError(f"path={str(path)!r}: expected a file of export_numpy ({said})") from error
+
+
+def _members(content: bytes) -> dict[str, Values]:
+    """The arrays of an archive, each read to its end, where its checksum is compared."""
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for each in archive.infolist():
+            if each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or each.flag_bits & 1:
+                raise ValueError(f"member {each.filename!r} is packed in another way")
+            array = np.lib.format.read_array(io.BytesIO(archive.read(each)), allow_pickle=False)
+            if array.dtype.kind not in "iufU":
+                raise ValueError(f"member {each.filename!r} holds {array.dtype}, neither numbers nor texts")
+            found[each.filename.removesuffix(".npy")] = array
+    return found
+
+
+def _check_program(program: Any, constants: Mapping[str, Values]) -> None:
+    """Complain about what is no program of this version, by the part that is wrong."""
+    if not isinstance(program, Mapping):
+        raise ValueError(f"the program is a {type(program).__name__}: expected a mapping")
     if program.get("format") != FORMAT:
-        raise ValueError(f"path={str(path)!r} has format {program.get('format')!r}: expected {FORMAT}")
-    return Scorer(program, {f"/{name}": values for name, values in constants.items()})
+        raise ValueError(f"it has format {program.get('format')!r}: expected {FORMAT}")
+    parts: list[Any] = [program.get(name) for name in ("inputs", "steps", "outputs", "facts")]
+    inputs, steps, outputs, facts = parts
+    _expect("inputs", inputs, isinstance(inputs, list) and bool(inputs) and all(map(_is_input, inputs)))
+    _expect("steps", steps, isinstance(steps, list) and all(map(_is_step, steps)))
+    unknown = sorted({step[0] for step in steps} - set(OPERATIONS))
+    if unknown:
+        raise ValueError(f"it has the operations {unknown}, which this version does not know")
+    known = {*constants, *(each["name"] for each in inputs)}
+    for step in steps:
+        fine = known.issuperset(step[2]) and len(step[2]) == getattr(OPERATIONS[step[0]], "nin", len(step[2]))
+        _expect("steps", step, fine and _fits(step[3], OPTIONS.get(step[0], {})))
+        known.add(step[1])
+    fine = isinstance(outputs, dict) and {"lower", "upper"} <= set(outputs)
+    _expect("outputs", outputs, fine and all(isinstance(value, str) and value in known for value in outputs.values()))
+    _expect("facts", facts, isinstance(facts, dict) and _are_facts(facts))
+
+
+def _expect(part: str, value: Any, fine: bool) -> None:
+    if not fine:
+        raise ValueError(f"its {part} are not those of a program: {str(value)[:80]}")
+
+
+def _is_input(each: Any) -> bool:
+    if not (isinstance(each, dict) and isinstance(each.get("kind"), str) and each["kind"] in KINDS):
+        return False
+    return isinstance(each.get("name"), str) and type(each.get("columns")) is int
+
+
+def _is_step(step: Any) -> bool:
+    if not (isinstance(step, list) and [type(part) for part in step] == [str, str, list, dict]):
+        return False
+    return all(isinstance(name, str) for name in step[2])
+
+
+def _fits(options: Mapping[str, Any], wanted: Mapping[str, type]) -> bool:
+    return {name: type(value) for name, value in options.items()} == dict(wanted)
+
+
+def _are_facts(facts: Mapping[str, Any]) -> bool:
+    levels, names = facts.get("confidence_level"), facts.get("feature_names")
+    fine = isinstance(levels, list) and bool(levels) and all(isinstance(level, float) for level in levels)
+    named = names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))
+    return fine and named and isinstance(facts.get("levels_are_a_list"), bool)
+
+
+def _check_names(X: Any, wanted: list[str]) -> None:
+    """Complain about a data frame, of whatever library, whose columns are not those of the fit, in their order."""
+    found = getattr(X, "column_names", None)  # of a table of Arrow, whose `columns` are the values
+    found = getattr(X, "columns", None) if found is None else found
+    if found is None or not all(isinstance(name, str) for name in found):
+        return
+    if len(found) != len(wanted):
+        odd = sorted(set(found) ^ set(wanted))
+        raise ValueError(f"X has {len(found)} columns: expected {len(wanted)}; given or lacking are {odd}")
+    for place, (name, right) in enumerate(zip(found, wanted, strict=True)):
+        if name != right:
+            raise ValueError(f"X has the column {name!r} at place {place}: expected {right!r}, as in fit")
 
 
 def _array(values: Any, wanted: Mapping[str, Any]) -> Values:
     """One input as an array (n, columns); moments become days since 1970."""
-    kinds = {"numbers": np.float64, "integers": np.int64, "texts": object}
     name, columns = wanted["name"], wanted["columns"]
     array = np.asarray(values)
     if array.dtype.kind == "M":
         array = np.where(np.isnat(array), np.nan, array.astype("datetime64[us]").astype(np.int64) / MICROSECONDS)
     try:
-        array = array.astype(kinds[wanted["kind"]])
+        read = _integers(array) if wanted["kind"] == "integers" else array.astype(KINDS[wanted["kind"]])
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} holds what is not {wanted['kind']}: {error}") from error
-    if array.ndim == 1 and name != "X":
-        array = array[:, None]
-    if array.ndim != 2 or array.shape[1] != columns:
-        raise ValueError(f"{name} has shape {array.shape}: expected {columns} columns")
-    return array
+    if read.ndim == 1 and name != "X":
+        read = read[:, None]
+    if read.ndim != 2 or read.shape[1] != columns:
+        raise ValueError(f"{name} has shape {read.shape}: expected {columns} columns")
+    return read
+
+
+def _integers(array: Values) -> Values:
+    """Whole numbers, none of which the cast changes."""
+    if array.dtype.kind not in "bi":
+        odd = [cell for cell in array.reshape(-1).tolist() if not _is_whole(cell)]
+        if odd:
+            raise ValueError(repr(odd[0]))
+    return array.astype(np.int64)
+
+
+def _is_whole(cell: Any) -> bool:
+    number = isinstance(cell, (int, float, np.integer, np.floating, np.bool_))
+    return number and bool(-(2**63) <= cell < 2**63) and int(cell) == cell
