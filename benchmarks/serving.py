@@ -181,7 +181,9 @@ def report(rows: list[dict]) -> None:
 START = {
     "onnx": """
 import numpy as np, onnxruntime as ort
-session = ort.InferenceSession({path!r}, providers=["CPUExecutionProvider"])
+options = ort.SessionOptions()
+options.intra_op_num_threads, options.graph_optimization_level = 1, ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+session = ort.InferenceSession({path!r}, options, providers=["CPUExecutionProvider"])
 session.run(None, {{"X": np.array({row!r})}})
 """,
     "npz": """

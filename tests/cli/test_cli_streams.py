@@ -42,6 +42,10 @@ def test_monitor_says_when_and_what_to_do(folder, tmp_path):
     flat = " ".join(text.split())
     assert " ".join(found.words().split()) in flat
     assert f"-o {folder / 'y-recalibrated.model'} --window {500 - found.began}" in flat
+    pd.read_csv(folder / "stream.csv").rename(columns={"y": "seen"}).to_csv(tmp_path / "s.csv", index=False)
+    other = ("monitor", folder / "y.model", tmp_path / "s.csv", "--target", "seen", "--drop-missing-target")
+    told = " ".join(done(*other, "-o", tmp_path / "o.png").split())
+    assert f"--window {500 - found.began} --target seen --drop-missing-target" in told
     assert text.rstrip().endswith(f"Picture: {picture}")
     assert [line.split()[0] for line in text.splitlines()[3:13]] == [f"{k}-{k + 49}" for k in range(1, 500, 50)]
     assert [line.endswith("drift") for line in text.splitlines()[3:13]] == [False] * 6 + [True] * 4

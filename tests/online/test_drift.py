@@ -234,3 +234,7 @@ def test_bad_spans_are_named():
     model, X, y = shifted(20)
     with pytest.raises(ValueError, match="span=0: expected None or a number of rows >= 1"):
         monitor(model, X, y, span=0)
+    with pytest.raises(ValueError, match="span=5000: expected at most the number of rows"):
+        monitor(model, X, y, span=5000)
+    model, X, y = shifted(400)
+    assert [monitor(model, X[:n], y[:n]).span for n in (1, 60, 400)] == [1, 20, 50]

@@ -52,6 +52,18 @@ def test_no_drift_is_said(found):
     assert [tick.get_text() for tick in axes[2].get_yticklabels()] == ["1", "10", "100"]
 
 
+def test_infinite_adaptive_intervals_are_marked_and_counted(found):
+    widths = np.ones(600)
+    widths[[200, 201, 400]] = np.inf
+    some = replace(found, adaptive_width=widths)
+    _, width, last = plot_monitoring(some)
+    (marks,) = [line for line in width.get_lines() if line.get_marker() == "|"]
+    assert marks.get_xdata().tolist() == [201, 202, 401]
+    assert "adaptive interval that is infinite" in [text.get_text() for text in last.get_legend().get_texts()]
+    assert "3 of 600 intervals are infinite" in some.words()
+    assert [block["adaptive_infinite"] for block in some.blocks(3)] == [0, 2, 1]
+
+
 @pytest.mark.parametrize("width", [4.0, 8.4])
 def test_the_title_stays_on_the_page(found, width):
     from matplotlib.figure import Figure

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from sosbands._files import written
@@ -98,10 +99,14 @@ def monitor(  # noqa: PLR0913
     tally.report(says)
     if table is not None:
         write_rows(table, _rows(found))
+    more = [*(["--target", target] if target != columns.target else []), *(f"--trust={name}" for name in trust)]
+    more += ["--drop-missing-target"] if drop_missing_target else []
     head = (
         f"{percent(found.confidence_level)} intervals of {model} on {many(len(found), 'row')} of {data}, in their order"
     )
-    text = f"{head}\n\n{_table(found)!r}\n\n{wrapped(found.words())}{_next(found, model, data)}\nPicture: {output}"
+    text = (
+        f"{head}\n\n{_table(found)!r}\n\n{wrapped(found.words())}{_next(found, model, data, more)}\nPicture: {output}"
+    )
     says.result(text, _data(found, output, table))
 
 
@@ -119,7 +124,7 @@ def _draw(found: Monitoring, path: Path) -> None:
 
 
 def _table(found: Monitoring) -> TextTable:
-    rows = []
+    rows, endless = [], np.isinf(found.adaptive_width).any()
     for block in found.blocks(BLOCKS):
         drifted = found.alarm is not None and block["last"] > found.alarm
         rows.append(
@@ -129,6 +134,7 @@ def _table(found: Monitoring) -> TextTable:
                 "median width": short(block["median_width"]),
                 "adaptive": percent(round(block["adaptive_coverage"], 3)),
                 "its width": short(block["adaptive_median_width"]),
+                **({"infinite": block["adaptive_infinite"]} if endless else {}),
                 "martingale": f"{block['martingale']:.3g}",
                 "": "drift" if drifted else "",
             }
@@ -136,7 +142,7 @@ def _table(found: Monitoring) -> TextTable:
     return TextTable(rows)
 
 
-def _next(found: Monitoring, model: Path, data: Path) -> str:
+def _next(found: Monitoring, model: Path, data: Path, more: list[str]) -> str:
     """The command that calibrates again with the rows since the drift, after an alarm.
 
     That row is chosen by looking at the scores: rows from there on are not exactly exchangeable with new ones.
@@ -144,7 +150,7 @@ def _next(found: Monitoring, model: Path, data: Path) -> str:
     if found.began is None:
         return ""
     rows, new = len(found) - found.began, model.with_stem(f"{model.stem}-recalibrated")
-    words = ["sosbands", "recalibrate", str(model), str(data), "-o", str(new), "--window", str(rows)]
+    words = ["sosbands", "recalibrate", str(model), str(data), "-o", str(new), "--window", str(rows), *more]
     return f"\n  {shlex.join(words)}"
 
 

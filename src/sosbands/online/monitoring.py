@@ -10,7 +10,7 @@ import numpy as np
 
 from sosbands._arguments import check, is_count, read_level
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands._words import many
+from sosbands._words import many, share_of
 from sosbands.conformal import Band, interval, points_needed, side_levels
 from sosbands.conformal.arguments import Kind, read_kind, read_target
 from sosbands.online.adaptive import AdaptiveIntervals
@@ -71,8 +71,8 @@ class Monitoring:
     def blocks(self, count: int = 10) -> list[dict[str, float]]:
         """A row of numbers for each of so many stretches of the stream.
 
-        Keys: first, last (rows, from 1 on), coverage, median_width, adaptive_coverage, adaptive_median_width and
-        martingale, its value after the last row.
+        Keys: first, last (rows, from 1 on), coverage, median_width, adaptive_coverage, adaptive_median_width,
+        adaptive_infinite (how many of them are) and martingale, its value after the last row.
         """
         edges = np.unique(np.linspace(0, len(self), min(count, len(self)) + 1).round().astype(int)).tolist()
         return [self._block(first, last) for first, last in zip(edges, edges[1:], strict=False)]
@@ -86,6 +86,7 @@ class Monitoring:
             "median_width": float(np.median(self.width[rows])),
             "adaptive_coverage": float(self.adaptive_inside[rows].mean()),
             "adaptive_median_width": float(np.median(self.adaptive_width[rows])),
+            "adaptive_infinite": int(np.isinf(self.adaptive_width[rows]).sum()),
             "martingale": float(10 ** min(self.log10_martingale[last - 1], 300.0)),
         }
 
@@ -98,7 +99,9 @@ class Monitoring:
         """Whether and when the rows drifted, and what to do."""
         level, inside = _percent(self.confidence_level), _percent(float(self.inside.mean()))
         start = f"{inside} of {many(len(self), 'row')} are in their {level} interval"
-        adaptive = f"of adaptive intervals it would have been {_percent(float(self.adaptive_inside.mean()))}."
+        endless = int(np.isinf(self.adaptive_width).sum())
+        adaptive = f"of adaptive intervals it would have been {_percent(float(self.adaptive_inside.mean()))}"
+        adaptive += f", {share_of(endless, len(self), 'interval')} infinite." if endless else "."
         if self.alarm is None or self.began is None:
             most = 10 ** max(0.0, float(self.log10_martingale.max()))
             return (
@@ -152,7 +155,8 @@ def monitor(
     level : float in (0, 1)
         Of `DriftTest`.
     span : int, optional
-        Rows that rolling means are over; by default a twentieth of them, from 50 to 1000.
+        Rows that rolling means are over; by default a twentieth of them, from 50 to 1000; of less than 150 a
+        third.
     rate, window
         Of `AdaptiveIntervals`.
     random_state : int, RandomState or None
@@ -165,6 +169,7 @@ def monitor(
     test = DriftTest(model, level=level, random_state=random_state)
     band = model._band(X)
     observed = read_target(y, len(band))
+    check("span", span, span is None or span <= len(observed), f"at most the number of rows, {len(observed)}")
     ends = _ends(model, band, wanted)
     followed = adaptive.follow_band(band, observed)
     test.update_band(band, observed)
@@ -178,10 +183,15 @@ def monitor(
         log10_martingale=test.log_martingale_ / np.log(10),
         alarm=test.alarm_,
         began=test.began_,
-        span=int(np.clip(len(observed) // SPANS, LEAST_SPAN, MOST_SPAN)) if span is None else int(span),
+        span=_default_span(len(observed)) if span is None else int(span),
         n_calibration=len(model.calibration_),
         calibration=read_kind(model.calibration),
     )
+
+
+def _default_span(n: int) -> int:
+    """A twentieth of the rows, from 50 to 1000; of few rows a third."""
+    return int(np.clip(n // SPANS, min(LEAST_SPAN, max(1, n // 3)), MOST_SPAN))
 
 
 def _ends(model: Any, band: Band, level: float) -> Array:

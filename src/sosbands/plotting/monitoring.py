@@ -32,6 +32,7 @@ PLACES = 600  # along the stream at which rolling numbers are drawn
 ABOVE = 4.0  # powers of ten above the alarm that are shown of a martingale
 MODEL: Style = {"color": BLUE, "lw": 1.8}
 ADAPTIVE: Style = {"color": ORANGE, "lw": 1.8, "ls": (0, (5, 1.5))}
+INFINITE: Style = {"color": ORANGE, "ls": "", "marker": "|", "ms": 6}
 LETTERS, MARGIN = 10.5, 0.9  # of the title on an inch; inches beside the axes
 
 
@@ -118,7 +119,9 @@ def _draw_width(ax: Axes, found: Any, places: IntArray) -> None:
     for values, style in ((found.width, MODEL), (found.adaptive_width, ADAPTIVE)):
         median = found.rolling(values, places, np.median)
         ax.plot(rows, np.where(np.isfinite(median), median, np.nan), **style)
-    ax.set_ylim(bottom=0)
+    endless = np.flatnonzero(np.isinf(found.adaptive_width)) + 1
+    ax.plot(endless, np.full(len(endless), 0.96), transform=ax.get_xaxis_transform(), **INFINITE)
+    ax.set_ylim(bottom=0, top=1.1 * ax.get_ylim()[1])
     ax.set_ylabel("median width")
 
 
@@ -156,6 +159,8 @@ def _explain(ax: Axes, found: Any) -> None:
     """Everything that was drawn, as entries of one legend."""
     ax.plot([], [], **MODEL, label="intervals of the model as it is")
     ax.plot([], [], **ADAPTIVE, label="adaptive intervals")
+    if np.isinf(found.adaptive_width).any():
+        ax.plot([], [], **INFINITE, label="adaptive interval that is infinite")
     ax.plot([], [], color=BLACK, lw=1.0, ls="--", label=f"level asked for, {percent(found.confidence_level)}")
     ax.fill_between([], [], color=LIGHT, label=f"95 % range without drift of {found.span} rows")
     odds = f"{1 / found.alarm_level:g}"
