@@ -239,6 +239,10 @@ def test_columns_of_a_table_are_inputs_by_their_names(tmp_path):
         **dict.fromkeys(["kind", "street"], "texts"),
     }
     np.testing.assert_allclose(scored.predict_interval(new), wanted, rtol=1e-9)
+    with pytest.raises(ValueError, match="X has no column 'size': expected"):
+        scored(new.drop(columns="size"))
+    with pytest.raises(ValueError, match="X is a ndarray: expected a data frame or a dictionary with the columns"):
+        scored(np.zeros((2, 5)))
     days = (new["sold"] - pd.Timestamp(0)) / pd.Timedelta(days=1)
     columns = {"size": new["size"], "sold": days, "new": new["new"].astype(float)}
     columns |= {"kind": new["kind"].fillna(""), "street": new["street"]}

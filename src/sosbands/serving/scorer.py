@@ -163,7 +163,7 @@ class Scorer:
         names = [each["name"] for each in self.inputs]
         if "X" in names and self.feature_names is not None:
             _check_names(X, self.feature_names)
-        rows = {"X": X} if "X" in names else {name: X[name] for name in names if name not in further}
+        rows = {"X": X} if "X" in names else _columns(X, [name for name in names if name not in further])
         rows |= further
         odd = sorted(set(rows) ^ set(names))
         if odd:
@@ -183,6 +183,16 @@ class Scorer:
                 except (TypeError, ValueError, IndexError) as error:
                     raise ValueError(f"the file is damaged: its step {output} ({operation}) fails, {error}") from error
         return {name: values[value] for name, value in self._outputs.items()}
+
+
+def _columns(X: Any, names: list[str]) -> dict[str, Any]:
+    """Columns of a data frame or of a dictionary, by name."""
+    if not (hasattr(X, "columns") or isinstance(X, Mapping)):
+        raise ValueError(f"X is a {type(X).__name__}: expected a data frame or a dictionary with the columns {names}")
+    lacking = [name for name in names if name not in X]
+    if lacking:
+        raise ValueError(f"X has no column {lacking[0]!r}: expected {names}")
+    return {name: X[name] for name in names}
 
 
 def load_scorer(path: Any) -> Scorer:
