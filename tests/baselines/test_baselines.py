@@ -37,6 +37,7 @@ from sosbands.baselines.tables import table_of_numbers
 from sosbands.conformal import interval
 from sosbands.exceptions import LearningRowsWarning, NotCalibratedError
 from sosbands.metrics import evaluate_intervals
+from sosbands.metrics.distribution import ensemble_crps
 from sosbands.regressors.base import SplitRegressor
 
 RNG = np.random.default_rng(3)
@@ -139,7 +140,9 @@ def test_same_interface_and_reproducible(name):
     lower, upper = ends[:, :, 1].T
     learn = X[model.learning_rows_]
     expected = evaluate_intervals(Y_NEW, lower, upper, confidence_level=0.9, X=X_NEW, X_learn=learn)
-    assert row == pytest.approx(expected, rel=1e-9)
+    assert {name: row[name] for name in expected} == pytest.approx(expected, rel=1e-9)
+    assert row.keys() - expected.keys() == {"crps", "pit_distance"}  # of the distribution
+    assert row["crps"] == pytest.approx(np.mean(ensemble_crps(Y_NEW, model.predict_ensemble(X_NEW))), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", METHODS)
