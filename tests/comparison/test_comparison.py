@@ -150,7 +150,7 @@ def test_sos_bands_can_be_compared():
     model.fit(X[learn], Y[learn]).conformalize(X[calibration], Y[calibration])
     wanted = model.evaluate(X[test], Y[test])
     names = [name for name in wanted if name in row and not name.startswith("worst")]
-    assert len(names) == len(wanted) - 5  # three of worst sets, two of the distribution, of which comparisons know nothing
+    assert len(names) == len(wanted) - 5  # three are of worst sets, two of the distribution
     np.testing.assert_allclose([row[name] for name in names], [wanted[name] for name in names], rtol=1e-12)
     assert row["worst_set_coverage"] == row["coverage"]  # 24 test rows: all sets are the whole
 
