@@ -8,6 +8,7 @@ STAMP  := $(VENV)/.installed
 TOOLS  := build/tools
 UV     := $(TOOLS)/bin/uv
 TOOLED := $(TOOLS)/.installed
+# Versions, or paths of interpreters where uv finds none of that version.
 LOWEST_PYTHON ?= 3.11
 NEWEST_PYTHON ?= 3.13
 # One BLAS thread per process: on few shared cores more threads are many times slower.
