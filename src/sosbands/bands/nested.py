@@ -21,7 +21,7 @@ from sosbands.solvers import solve
 
 @dataclass(frozen=True, eq=False)
 class NestedFunctions:
-    """Non-negative functions ``f_1 <= ... <= f_k`` on each side, told by their steps ``g_j = f_j - f_(j-1) >= 0``.
+    """Non-negative functions on each side, each at least the last one, told by their steps ``g_j = f_j - f_(j-1)``.
 
     Attributes
     ----------
