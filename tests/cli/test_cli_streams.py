@@ -86,8 +86,9 @@ def test_recalibrate_is_update(folder, tmp_path, options, window, decay, old):
         del model.calibration_
     model.update(table[FEATURES], table.y, window=window, decay=decay)
     again = load(made)
-    assert np.array_equal(again.scores_, model.scores_)
-    assert again.quantile() == model.quantile() > before.quantile()
+    np.testing.assert_allclose(again.scores_, model.scores_, rtol=1e-9)  # older pandas misses last bits of a CSV file
+    assert again.quantile() == pytest.approx(model.quantile(), rel=1e-9)
+    assert again.quantile() > before.quantile()
     assert again.calibration_.decay == decay
     assert f"Calibration rows: 100 before, {again.n_calibration_} now." in text
     assert len(again.split_calibration_) == again.n_calibration_
@@ -98,7 +99,7 @@ def test_recalibrate_is_update(folder, tmp_path, options, window, decay, old):
     assert found["mean_width"] > 0
     done("predict", made, folder / "stream.csv", "-o", tmp_path / "q.parquet", "--quantiles", "0.1,0.9")
     quantiles = pd.read_parquet(tmp_path / "q.parquet")[["quantile_10", "quantile_90"]]
-    np.testing.assert_allclose(quantiles, model.predict_quantile(table[FEATURES], [0.1, 0.9]), rtol=1e-12)
+    np.testing.assert_allclose(quantiles, model.predict_quantile(table[FEATURES], [0.1, 0.9]), rtol=1e-9)
 
 
 def test_decays_must_exceed_the_level_of_each_end(folder):
