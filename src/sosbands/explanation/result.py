@@ -86,8 +86,10 @@ class Explanation:
         with np.errstate(divide="ignore"):
             total = np.log(self.width / self.typical_width)
         factors = self.base_scale + self.band + self.calibration
-        _check_sum("base_scale, band and calibration", factors, total, np.abs(self.band) + np.abs(self.base_scale))
-        _check_sum("features", self.features.sum(axis=1) + self.typical_band, self.band, np.abs(self.features).sum(1))
+        # of logarithms: the last digit of a factor is an absolute error, also where its logarithm is next to 0
+        _check_sum("base_scale, band and calibration", factors, total, 1 + np.abs(self.band) + np.abs(self.base_scale))
+        shares = self.features.sum(axis=1) + self.typical_band
+        _check_sum("features", shares, self.band, 1 + np.abs(self.features).sum(axis=1))
         parts = self.landmarks.sum(axis=1) + self.constant + self.off_data + self.added
         largest = np.abs(self.landmarks).sum(axis=1) + np.abs(np.where(np.isfinite(self.added), self.added, 0.0))
         _check_sum("landmarks, constant, off_data and added", parts, self.width, largest)
