@@ -101,7 +101,7 @@ class Monitoring:
         start = f"{inside} of {many(len(self), 'row')} are in their {level} interval"
         endless = int(np.isinf(self.adaptive_width).sum())
         adaptive = f"of adaptive intervals it would have been {_percent(float(self.adaptive_inside.mean()))}"
-        adaptive += f", {share_of(endless, len(self), 'interval')} infinite." if endless else "."
+        adaptive += f", but {share_of(endless, len(self), 'interval')} infinite." if endless else "."
         if self.alarm is None or self.began is None:
             most = 10 ** max(0.0, float(self.log10_martingale.max()))
             return (
