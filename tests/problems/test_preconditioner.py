@@ -1,18 +1,25 @@
-"""Second derivatives in closed form, features of the squared kernel, and the preconditioners built from both."""
+"""Second derivatives in closed form, pairs of eigenvectors, the squared kernel, and preconditioners made of them."""
 
 import numpy as np
 import pytest
 from scipy.sparse.linalg import LinearOperator, cg
 
 from sosbands.kernels import StationaryKernel, learn_features
-from sosbands.problems import OperatorPenaltyProblem, SideTerm, TrainingPenaltyProblem, preconditioner
+from sosbands.problems import (
+    OperatorPenaltyProblem,
+    SideTerm,
+    TrainingPenaltyProblem,
+    pair_preconditioner,
+    square_preconditioner,
+    training_penalty,
+)
 from sosbands.problems.conjugates import TraceFrobenius
-from sosbands.problems.preconditioner import (
+from sosbands.problems.pair_preconditioner import MOST_PAIRS, PairNewtonMatrix, pair_features
+from sosbands.problems.square_preconditioner import (
     RANK,
     TRACE_LEFT,
+    SquareNewtonMatrix,
     _compressed_hessian,
-    compressed_inverse,
-    newton_preconditioner,
     square_features,
 )
 from sosbands.problems.training_penalty import MIN_ROWS
@@ -89,20 +96,20 @@ def test_square_features(n, ell, d):
     assert squares.left_out == pytest.approx(left, abs=1e-9)
     np.testing.assert_allclose(squares.missing, np.diag(remainder) / np.diag(K2), atol=1e-9)
     if d == 1:  # smooth: few features are enough
-        assert len(R) < RANK
+        assert len(R) < 40
         assert left <= TRACE_LEFT
     else:  # rough: many features leave much out
         assert len(R) == RANK
-        assert left > 0.1
+        assert left > 0.01
     assert square_features(term.space) is squares
-    assert square_features(term.space.projected(np.eye(term.space.p, 5))) is squares, "one for all subspaces"
 
 
 @pytest.fixture
 def many_features(monkeypatch):
-    """Square features that leave out next to nothing, so that formulas hold to a few digits."""
-    monkeypatch.setattr(preconditioner, "TRACE_LEFT", 1e-6)
-    monkeypatch.setattr(preconditioner, "RANK", 150)
+    """Features that leave out next to nothing, so that formulas hold to a few digits."""
+    monkeypatch.setattr(square_preconditioner, "TRACE_LEFT", 1e-6)
+    monkeypatch.setattr(pair_preconditioner, "MOST_PAIRS", 10_000)
+    monkeypatch.setattr(pair_preconditioner, "TELLING", 0.0)
 
 
 def test_compressed_hessian(many_features):  # noqa: ARG001
@@ -117,6 +124,40 @@ def test_compressed_hessian(many_features):  # noqa: ARG001
     approximate = squares.R.T @ Hq @ squares.R
     np.testing.assert_allclose(approximate[np.ix_(pivots, pivots)], H[np.ix_(pivots, pivots)], atol=1e-9)
     assert np.linalg.norm(approximate - H) <= 1e-3 * np.linalg.norm(H)
+
+
+# ---------------------------------------------------------------- pairs of eigenvectors
+
+
+@pytest.mark.parametrize("most", [15, 10_000])
+def test_pair_features_make_the_hessian(most, monkeypatch):
+    """All pairs make it exactly; the strongest leave the least trace, and their diagonal is exact all the same."""
+    monkeypatch.setattr(pair_preconditioner, "FEWEST_PAIRS", 5)
+    monkeypatch.setattr(pair_preconditioner, "MOST_PAIRS", most)
+    term = side_term(80, ell=1.0, d=2)
+    rng = np.random.default_rng(4)
+    state = term.evaluate(rng.uniform(0, 5, 80) * (rng.uniform(size=80) < 0.1))
+    assert 1 < state.part.rank < term.space.p
+    H, pairs = state.hessian_block(np.arange(80)), pair_features(state, 0.0)
+    assert len(pairs.Y) == min(most, state.part.n_pairs) == min(most, np.count_nonzero(state.part.pair_weights))
+    np.testing.assert_allclose(np.square(pairs.Y).sum(axis=0) + pairs.left, np.diag(H), rtol=1e-10)
+    remainder = H - pairs.Y.T @ pairs.Y
+    assert np.linalg.eigvalsh(remainder)[0] >= -1e-10 * np.trace(H)
+    if most > 1000:
+        np.testing.assert_allclose(remainder, 0.0, atol=1e-10 * np.abs(H).max())
+        assert not pairs.left.any()
+    else:
+        assert 0 < np.trace(remainder) < 0.2 * np.trace(H)
+    strongest = np.square(pairs.Y).sum(axis=1).min()
+    few = pair_features(state, 1.01 * strongest)
+    assert len(few.Y) == min(len(pairs.Y), max(5, np.count_nonzero(np.square(pairs.Y).sum(axis=1) >= 1.01 * strongest)))
+
+
+def test_pair_features_of_a_side_without_an_operator():
+    term = side_term(60)
+    pairs = pair_features(term.evaluate(np.zeros(60)), 0.0)
+    assert pairs.Y.shape == (0, 60)
+    assert not pairs.left.any()
 
 
 # ---------------------------------------------------------------- Newton's equations of the training-set penalty
@@ -154,29 +195,56 @@ def check_inverse(matrix, apply, digits):
 different_features = pytest.mark.parametrize("different", [False, True], ids=["same", "different"])
 
 
+@pytest.fixture(params=["pairs", "squares"])
+def matrix_kind(request, monkeypatch):
+    """Both matrices on a problem of few rows."""
+    if request.param == "squares":
+        monkeypatch.setattr(training_penalty, "MANY_ROWS", 0)
+        monkeypatch.setattr(training_penalty, "MANY_PAIRS", 0)
+    return {"pairs": PairNewtonMatrix, "squares": SquareNewtonMatrix}[request.param]
+
+
 @different_features
 @pytest.mark.parametrize("lam_pen", [1e-2, 1.0, 100.0])
-def test_newton_preconditioner_inverts(lam_pen, different, many_features):  # noqa: ARG001
+def test_newton_preconditioner_inverts(lam_pen, different, matrix_kind, many_features):  # noqa: ARG001
     problem = training_problem(lam_pen, different)
     shift = 1e-3
     matrix, z, free = newton_equations(problem, shift)
-    check_inverse(matrix, problem.preconditioner(z, free, shift), digits=2)
+    inverse = problem.preconditioner(z, free, shift)
+    assert isinstance(problem._matrix[1], matrix_kind)
+    check_inverse(matrix, inverse, digits=2 if matrix_kind is SquareNewtonMatrix else 6)
+
+
+def test_pairs_know_the_share_of_each_row(many_features):  # noqa: ARG001
+    """What the difference of the sides costs at each point may differ; all pairs still give the exact inverse."""
+    plain = training_problem(1.0, different=False)
+    shares = np.random.default_rng(3).uniform(0.1, 4.0, plain.n)
+    problem = TrainingPenaltyProblem(*plain.sides, plain.r, 1.0, shares)
+    matrix, z, free = newton_equations(problem, 1e-3)
+    check_inverse(matrix, problem.preconditioner(z, free, 1e-3), digits=6)
 
 
 @different_features
 def test_check_rejects_a_flipped_sign(different, many_features):  # noqa: ARG001
-    """The coupling ``Y_a = scale [R_lo; -R_up]`` with the wrong sign."""
+    """The coupling ``Y_a = scale [Y_lo; -Y_up]`` with the wrong sign."""
     problem = training_problem(1.0, different)
-    shift = 1e-3
+    n, shift = problem.n, 1e-3
     matrix, z, free = newton_equations(problem, shift)
-    n, delta = problem.n, problem.scale**2 / (2 * problem.lam_pen) + shift
-    squares = tuple(square_features(side.space) for side in problem.sides)
-    E = compressed_inverse(squares, problem.state(z).sides, scale=problem.scale, delta=delta)
-    arguments = {"squares": squares, "E": E, "free": (free[:n], free[n : 2 * n]), "delta": delta, "shift": shift}
-    check_inverse(matrix, newton_preconditioner(scale=problem.scale, **arguments), digits=2)
-    with pytest.raises(AssertionError):
-        check_inverse(matrix, newton_preconditioner(scale=-problem.scale, **arguments), digits=2)
-    assert compressed_inverse(squares, problem.state(z).sides, scale=-problem.scale, delta=delta) == pytest.approx(E)
+    problem.preconditioner(z, free, shift)
+    pairs = problem._matrix[1]
+    squares = SquareNewtonMatrix(
+        tuple(side.space for side in problem.sides),
+        problem.state(z).sides,
+        scale=problem.scale,
+        own=problem.scale**2 / 2,
+        shift=shift,
+    )
+    for kind in (pairs, squares):
+        check_inverse(matrix, kind.inverse(free[:n], free[n : 2 * n]), digits=2)
+    pairs.Y_a, squares.scale = -pairs.Y_a, -squares.scale
+    for kind in (pairs, squares):
+        with pytest.raises(AssertionError):
+            check_inverse(matrix, kind.inverse(free[:n], free[n : 2 * n]), digits=2)
 
 
 def test_no_preconditioner_for_few_rows():
@@ -200,19 +268,25 @@ def iterations(matrix, rhs, inverse=None):
 
 
 @different_features
-def test_training_preconditioner_saves_iterations(different):
+def test_training_preconditioner_saves_iterations(different, matrix_kind):
     problem = training_problem(1.0, different)
     matrix, z, free = newton_equations(problem, 1e-3)
     rhs = np.random.default_rng(6).standard_normal(len(matrix))
-    assert iterations(matrix, rhs, problem.preconditioner(z, free, 1e-3)) <= 0.35 * iterations(matrix, rhs)
+    inverse = problem.preconditioner(z, free, 1e-3)
+    assert isinstance(problem._matrix[1], matrix_kind)
+    assert iterations(matrix, rhs, inverse) <= 0.35 * iterations(matrix, rhs)
 
 
-@different_features
-def test_more_square_features_save_more_iterations(different, many_features):  # noqa: ARG001
-    problem = training_problem(1.0, different)
+def test_few_of_many_pairs_save_iterations():
+    """In many dimensions, where the squared kernel has no low rank, and at a penalty that asks for many iterations."""
+    term = side_term(300, ell=2.0, d=8)
+    problem = TrainingPenaltyProblem(term, term, residuals(300), 100.0)
     matrix, z, free = newton_equations(problem, 1e-3)
+    assert min(side.part.n_pairs for side in problem.state(z).sides) > 2 * MOST_PAIRS
     rhs = np.random.default_rng(6).standard_normal(len(matrix))
-    assert iterations(matrix, rhs, problem.preconditioner(z, free, 1e-3)) <= 0.2 * iterations(matrix, rhs)
+    inverse = problem.preconditioner(z, free, 1e-3)
+    assert problem._matrix[1].lo.Y.shape[0] == MOST_PAIRS
+    assert iterations(matrix, rhs, inverse) <= 0.35 * iterations(matrix, rhs)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -498,25 +500,59 @@ def test_newton_ends_at_both_ends_of_a_box():
 # ---------------------------------------------------------------- conjugate gradients
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.7])
 @pytest.mark.parametrize("with_inverse", [False, True])
-def test_conjugate_gradients_reach_the_residual_they_promise(with_inverse):
+def test_conjugate_gradients_reach_the_residual_they_promise(with_inverse, shift):
     rng = np.random.default_rng(8)
     B = rng.standard_normal((30, 30))
-    A, rhs = B @ B.T + 0.1 * np.eye(30), rng.standard_normal(30)
+    H, chosen = B @ B.T + 0.1 * np.eye(30), np.arange(30) % 3 > 0
+    A, rhs = H[np.ix_(chosen, chosen)] + shift * np.eye(20), rng.standard_normal(20)
     products = []
 
     def product(v):
         products.append(1)
-        return A @ v
+        return H @ v
 
     inverse = (lambda v: np.linalg.solve(A, v)) if with_inverse else None
-    x, solved = conjugate_gradients(product, rhs, inverse)
+    goal = 1e-2 * np.linalg.norm(rhs)
+    x, image, solved = conjugate_gradients(product, chosen, shift, rhs, inverse, goal)
     assert solved
-    assert np.linalg.norm(A @ x - rhs) <= 1e-2 * np.linalg.norm(rhs)
+    assert not x[~chosen].any()
+    assert np.linalg.norm(A @ x[chosen] - rhs) <= goal
+    np.testing.assert_allclose(image, H @ x, atol=1e-10)
     assert len(products) == 1 or not with_inverse  # the exact inverse needs one step
 
 
 def test_conjugate_gradients_say_when_they_stop_short(monkeypatch):
     monkeypatch.setattr(newton, "CG_ITERATIONS", 2)
-    _, solved = conjugate_gradients(lambda v: np.geomspace(1, 1e6, 50) * v, np.ones(50), None)
+    rising = np.geomspace(1, 1e6, 50)
+    _, _, solved = conjugate_gradients(lambda v: rising * v, rising > 0, 0.0, np.ones(50), None, 1e-2)
     assert not solved
+
+
+def test_a_model_goes_on_from_its_last_step():
+    """Guess after guess of the free variables: the step solves its equations, the slope is that of the whole step."""
+    rng = np.random.default_rng(9)
+    H = _positive_definite(rng, 12)
+    grad, moving = rng.standard_normal(12), np.arange(12) != 5
+    problem = SimpleNamespace(
+        curvature=1.0,
+        hessian_product=lambda _z, support: lambda v: H[np.ix_(support, support)] @ v,
+        preconditioner=lambda _z, free, shift: lambda v: np.linalg.solve(
+            H[np.ix_(free, free)] + shift * np.eye(len(v)), v
+        ),
+    )
+    model, d = newton.Model(problem, np.zeros(12), grad, moving, damping=0.01), np.zeros(12)
+    for fixed in ([0, 1], [0, 1, 2], [2, 7], [1]):
+        d[fixed] = rng.standard_normal(len(fixed))
+        free = moving & ~np.isin(np.arange(12), fixed)
+        slope = model.solve(d, free)
+        np.testing.assert_allclose(slope[moving], (grad - H @ d)[moving], atol=1e-12)
+        np.testing.assert_allclose((grad - H @ d)[free], model.shift * d[free], atol=1e-12)
+        assert d[5] == slope[5] == 0
+    assert model.products == 4, "one for each guess"
+
+
+def _positive_definite(rng, n):
+    B = rng.standard_normal((n, n))
+    return B @ B.T + np.eye(n)

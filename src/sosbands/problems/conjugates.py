@@ -42,6 +42,23 @@ class PositivePart:
         weights[:r, r:] = weights[r:, :r].T
         return weights / (2 * self.lam2)
 
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of eigenvectors, one of them positive: as many squares make the second derivative."""
+        return self.rank * len(self.w) - self.rank * (self.rank - 1) // 2
+
+    @property
+    def pair_weights(self) -> Array:
+        """Weights (rank, p) of products of a positive and another eigenvector, each pair once.
+
+        The second derivative along ``D`` is the sum over pairs of weight times ``(u_k'D u_l)^2``.
+        """
+        w, r = self.w, self.rank
+        weights = np.full((r, len(w)), 2.0)
+        weights[:, r:] *= w[:r, None] / (w[:r, None] - w[r:])
+        weights[:, :r] = np.triu(weights[:, :r], 1) + np.eye(r)
+        return weights / (2 * self.lam2)
+
     def derivative_factor(self, T: Array) -> Array:
         """Half of the directional derivative of the gradient, in factor form.
 

@@ -50,9 +50,8 @@ class FeatureSpace:
     V : ndarray of shape (p, n)
     """
 
-    def __init__(self, V: Array, whole: FeatureSpace | None = None) -> None:
+    def __init__(self, V: Array) -> None:
         self.V = V
-        self.whole = self if whole is None else whole  # the space that this one is a subspace of
         self.p, self.n = V.shape
         self._projected: tuple[Array, FeatureSpace] | None = None
         self._summed: tuple[IntArray, Array, int] = (np.zeros(0, dtype=np.intp), np.zeros((self.p, self.p)), 0)
@@ -121,7 +120,7 @@ class FeatureSpace:
         """
         if self._projected is None or self._projected[0] is not Q:
             known, k = self._columns_known(Q)
-            self._projected = (Q, FeatureSpace(np.vstack([known, Q[:, k:].T @ self.V]), self.whole))
+            self._projected = (Q, FeatureSpace(np.vstack([known, Q[:, k:].T @ self.V])))
         return self._projected[1]
 
     def _columns_known(self, Q: Array) -> tuple[Array, int]:

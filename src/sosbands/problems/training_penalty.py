@@ -10,11 +10,13 @@ from sosbands._types import Array, BoolArray, IntArray
 from sosbands.problems.base import Argument, BandDual, DualState
 from sosbands.problems.certificate import Sides
 from sosbands.problems.dual_point import DualPoint
-from sosbands.problems.preconditioner import compressed_inverse, newton_preconditioner, square_features
+from sosbands.problems.pair_preconditioner import PairNewtonMatrix
 from sosbands.problems.recovery import best_in_range
 from sosbands.problems.side import SideTerm
+from sosbands.problems.square_preconditioner import SquareNewtonMatrix
 
 MIN_ROWS = 50  # with fewer alpha_0 plain conjugate gradients are quick
+MANY_ROWS, MANY_PAIRS = 5_000, 200  # above both what each step computes of all rows and pairs is worth avoiding
 
 
 class TrainingPenaltyProblem(BandDual):
@@ -45,7 +47,7 @@ class TrainingPenaltyProblem(BandDual):
         self.r, self.lam_pen, self.shares = r, lam_pen, shares
         self.pens = lam_pen * shares  # of each point
         self.scale = min(1.0, float(np.sqrt(2 * lam_pen)))
-        self._inverse: tuple[DualState, float, Array] | None = None  # of the last preconditioner
+        self._matrix: tuple[DualState, PairNewtonMatrix | SquareNewtonMatrix] | None = None  # of the last preconditioner
 
     def with_terms(self, terms: tuple[SideTerm, ...], rows: IntArray | None = None) -> TrainingPenaltyProblem:
         """The same problem with other terms; with fewer points the penalty on their difference is made up for."""
@@ -102,19 +104,19 @@ class TrainingPenaltyProblem(BandDual):
         """Approximate inverse of minus the Hessian plus ``shift I`` on the free variables (all alpha_0 are free)."""
         if self.n < MIN_ROWS:
             return None
-        below, above = (square_features(side.space) for side in self.sides)
-        state, delta = self.state(z), self.scale**2 / (2 * self.lam_pen) + shift
-        if self._inverse is None or self._inverse[0] is not state or self._inverse[1] != shift:
-            lo, up = state.sides
-            E = compressed_inverse((below, above), (lo, up), scale=self.scale, delta=delta)
-            self._inverse = (state, shift, E)
-        at = (free[: self.n], free[self.n : 2 * self.n])
-        # what the features leave out of the curvature counts as a diagonal: without it many multipliers in few features
-        # would have none at all
-        sides = zip((below, above), state.sides, at, strict=True)
-        left = [square.missing[rows] * side.hessian_diagonal(rows) for square, side, rows in sides]
-        E, floor = self._inverse[2], shift + np.concatenate(left)
-        return newton_preconditioner((below, above), E, at, scale=self.scale, delta=delta, shift=floor)
+        state = self.state(z)
+        if self._matrix is None or self._matrix[0] is not state or self._matrix[1].shift != shift:
+            self._matrix = (state, self._newton_matrix(state, shift))
+        return self._matrix[1].inverse(free[: self.n], free[self.n : 2 * self.n])
+
+    def _newton_matrix(self, state: DualState, shift: float) -> PairNewtonMatrix | SquareNewtonMatrix:
+        lower, upper = self.sides
+        if self.n > MANY_ROWS and max(side.part.n_pairs for side in state.sides) > MANY_PAIRS:
+            own = self.scale**2 / (2 * self.lam_pen)
+            spaces = (lower.space, upper.space)
+            return SquareNewtonMatrix(spaces, state.sides, scale=self.scale, own=own, shift=shift)
+        each = np.broadcast_to(self.scale**2 / (2 * self.pens), self.n)
+        return PairNewtonMatrix(state.sides, scale=self.scale, own=each, shift=shift)
 
     def extended(self, z: Array, rows: IntArray, small: TrainingPenaltyProblem) -> Array:
         """Variables from those of `small`; where all take part ``alpha_0 = 2 lam_pen s (f_up - f_lo)``."""

@@ -18,7 +18,7 @@ TINY = 1e-300
 RECOVERY = 30  # L-BFGS iterations where no step raises the dual
 ARMIJO = 1e-4
 BACKTRACKS = 12
-ENTERING = 200  # variables that may leave their bound in one step
+ENTERING, ENTERING_SHARE = 200, 200  # variables that may leave their bound in one step: so many, or one in so many
 CG_TOLERANCE = 1e-2
 CG_ITERATIONS = 200
 CG_BUDGET = 30_000  # iterations of conjugate gradients in a whole solve: those that need more hardly end at all
@@ -161,8 +161,9 @@ def _left_for_later(z: Array, grad: Array, box: BoxLike) -> BoolArray:
     """
     later = ((z <= box.lower) & (grad > 0)) | ((z >= box.upper) & (grad < 0))
     entering = np.flatnonzero(later)
-    if len(entering) > ENTERING:
-        entering = entering[np.argpartition(np.abs(grad[entering]), -ENTERING)[-ENTERING:]]
+    most = max(ENTERING, len(z) // ENTERING_SHARE)
+    if len(entering) > most:
+        entering = entering[np.argpartition(np.abs(grad[entering]), -most)[-most:]]
     later[entering] = False
     return later
 
@@ -171,59 +172,72 @@ class Model:
     """The quadratic model ``grad'd - d'(H + shift I)d / 2`` of the dual in the variables that move."""
 
     def __init__(self, problem: SecondOrderProblem, z: Array, grad: Array, moving: BoolArray, damping: float) -> None:
-        self.problem, self.z, self.grad, self.moving = problem, z, grad, moving
+        self.problem, self.z, self.moving = problem, z, moving
         self.product = problem.hessian_product(z, moving)
         self.damping = damping * problem.curvature
+        self.step, self.slope = np.zeros(np.count_nonzero(moving)), grad[moving]  # the last d, and ``grad - H d`` there
         self.shift: float | None = None  # one for all guesses, so that what a preconditioner is made of stays the same
+        self.size = 0.0  # of the right-hand side of the first guess
         self.products = 0
         self.is_solved = True  # else corrections of the guess say nothing
 
     def solve(self, d: Array, free: BoolArray) -> Array:
-        """Fill the free entries of d by conjugate gradients; the gradient of the model there."""
+        """Fill the free entries of d by conjugate gradients, from those it has; the gradient of the model there."""
         chosen = free[self.moving]
-        step = np.where(chosen, 0.0, d[self.moving])
+        change = d[self.moving] - self.step
+        if change.any():
+            self._move(change, self.product(change))
+        if self.shift is None:
+            self.size = float(np.linalg.norm(self.slope[chosen]))
+            self.shift = self.damping * min(1.0, self.size)
+        rhs = self.slope[chosen] - self.shift * self.step[chosen]
+        if self.size > 0 and rhs.any():
+            self._move(*self._free(rhs, free, chosen, self.shift))
+        d[self.moving] = self.step
         slope = np.zeros_like(d)
-        slope[self.moving] = self.grad[self.moving] - (self.product(step) if step.any() else 0.0)
-        rhs = slope[free]
-        size = float(np.linalg.norm(rhs))
-        if size > 0:
-            if self.shift is None:
-                self.shift = self.damping * min(1.0, size)
-            step[chosen] = d[free] = self._free(rhs, free, chosen, self.shift)
-            slope[self.moving] = self.grad[self.moving] - self.product(step)
+        slope[self.moving] = self.slope
         return slope
 
-    def _free(self, rhs: Array, free: BoolArray, chosen: BoolArray, shift: float) -> Array:
-        whole = np.zeros(len(chosen))
+    def _move(self, change: Array, image: Array) -> None:
+        self.step, self.slope = self.step + change, self.slope - image
+
+    def _free(self, rhs: Array, free: BoolArray, chosen: BoolArray, shift: float) -> tuple[Array, Array]:
+        """What the free entries of the step lack, and its product with H in all variables that move."""
 
         def product(v: Array) -> Array:
             self.products += 1
-            whole[chosen] = v
-            return np.asarray(self.product(whole)[chosen] + shift * v)
+            return self.product(v)
 
-        solution, self.is_solved = conjugate_gradients(product, rhs, self.problem.preconditioner(self.z, free, shift))
-        return solution
+        inverse = self.problem.preconditioner(self.z, free, shift)
+        goal = CG_TOLERANCE * self.size
+        solution, image, self.is_solved = conjugate_gradients(product, chosen, shift, rhs, inverse, goal)
+        return solution, image
 
 
-def conjugate_gradients(product: Product, rhs: Array, inverse: Product | None) -> tuple[Array, bool]:
-    """Solution of ``product(x) = rhs`` to a relative residual of `CG_TOLERANCE`, and whether it was reached.
+def conjugate_gradients(
+    product: Product, chosen: BoolArray, shift: float, rhs: Array, inverse: Product | None, goal: float
+) -> tuple[Array, Array, bool]:
+    """Solve ``(H + shift I) x = rhs`` in the chosen variables, x = 0 elsewhere, to a residual of at most `goal`.
 
-    `inverse` approximates the inverse. Systems are small: here a library's checks take longer than its arithmetic.
+    Returns x, ``H x`` in all variables, and whether the goal was reached. `product` is that with H, `inverse`
+    approximates the inverse. Systems are small: here a library's checks take longer than its arithmetic.
     """
-    x, residual = np.zeros_like(rhs), rhs.copy()
-    goal = CG_TOLERANCE**2 * float(rhs @ rhs)
-    direction, before = x, 1.0
+    x, residual, image = np.zeros(len(chosen)), rhs.copy(), np.zeros(len(chosen))
+    direction, whole, before = np.zeros_like(rhs), np.zeros(len(chosen)), 1.0
     for _ in range(CG_ITERATIONS):
-        if float(residual @ residual) <= goal:
-            return x, True
+        if float(residual @ residual) <= goal**2:
+            return x, image, True
         better = residual if inverse is None else inverse(residual)
         size = float(residual @ better)
         direction = better + (size / before) * direction
-        image = product(direction)
-        curvature = float(direction @ image)
+        whole[chosen] = direction
+        turned = product(whole)
+        curvature = float(direction @ turned[chosen]) + shift * float(direction @ direction)
         if not (size > 0 and curvature > 0):  # rounding: what has been found is all there is
-            return x, False
-        x += (size / curvature) * direction
-        residual -= (size / curvature) * image
+            return x, image, False
+        length = size / curvature
+        x += length * whole
+        image += length * turned
+        residual -= length * (turned[chosen] + shift * direction)
         before = size
-    return x, float(residual @ residual) <= goal
+    return x, image, float(residual @ residual) <= goal**2
