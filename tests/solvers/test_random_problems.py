@@ -37,6 +37,11 @@ def test_every_random_problem_is_certified(script):
     check_rows(rows)
 
 
+def test_directions_that_are_nothing_but_rounding_end_no_solve(script):
+    """Of such a matrix LAPACK found no singular values."""
+    check_rows([script.solve_one(1874, 300, tol=TOL)])
+
+
 def test_all_kinds_are_among_them(script):
     kinds, penalties, coverages = set(), set(), []
     for seed in SEEDS:

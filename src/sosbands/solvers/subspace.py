@@ -167,6 +167,7 @@ def _without_the_past(bases: Bases, vectors: list[Array], count: int) -> Bases:
 def _extended(Q: Array, X: Array) -> Array:
     for _ in range(2):  # twice is enough
         X = X - Q @ (Q.T @ X)
+    X = X[:, np.linalg.norm(X, axis=0) > 1e-9]  # of nothing but rounding no decomposition may be found at all
     U, s, _ = np.linalg.svd(X, full_matrices=False)
     new = U[:, s > 1e-8][:, : len(Q) - Q.shape[1]]
     return np.column_stack([Q, new - Q @ (Q.T @ new)]) if new.size else Q
