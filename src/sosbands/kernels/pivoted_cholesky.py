@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpstrf
 
 from sosbands._types import Array, IntArray
@@ -70,20 +70,28 @@ def greedy_pivoted_cholesky(
         order = order[:size]
         chosen = candidates[order]
         L = triangle[:size, order].T
-        rows = entries(chosen, None) - V[:k, chosen].T @ V[:k]
-        rows = solve_triangular(L, rows, lower=True, overwrite_b=True, check_finite=False)
+        if k + len(order) > len(V):
+            V = _longer(V, k, min(2 * len(V), max_rank))
+        rows = np.matmul(V[:k, chosen].T, V[:k], out=V[k : k + len(order)])
+        np.subtract(entries(chosen, None), rows, out=rows)
+        # L^-1 rows, in place: the transpose of rows is what BLAS calls contiguous
+        dtrsm(1.0, L, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1)
         rows[:, pivots] = 0.0  # V[:, pivots] is triangular exactly, not up to rounding
         rows[:, chosen] = L.T
         left = residual.sum() - np.cumsum(np.einsum("ij,ij->i", rows, rows))
         enough = np.flatnonzero(left <= trace_left)
         rows = rows[: int(enough[0]) + 1] if enough.size else rows
-        if k + len(rows) > len(V):
-            V = np.concatenate([V[:k], np.empty((min(2 * len(V), max_rank) - k, len(diag)))])
-        V[k : k + len(rows)] = rows
         pivots = np.concatenate([pivots, chosen[: len(rows)]])
         residual = np.maximum(residual - np.einsum("ij,ij->j", rows, rows), 0.0)
         residual[pivots] = 0.0
-    return V[: len(pivots)].copy(), pivots
+    return V[: len(pivots)], pivots
+
+
+def _longer(V: Array, kept: int, rows: int) -> Array:
+    """So many rows, the first ones those of V; memory that is never written to takes no space and no time."""
+    longer = np.empty((rows, V.shape[1]))
+    longer[:kept] = V[:kept]
+    return longer
 
 
 def _candidates(residual: Array, size: int, rng: np.random.Generator) -> IntArray:

@@ -50,7 +50,8 @@ class SquareFeatures:
 
 
 def _root(R: Array) -> Array:
-    return np.asarray(np.linalg.qr(R.T, mode="r")).T
+    w, U = np.linalg.eigh(R @ R.T)
+    return np.asarray(U * np.sqrt(np.maximum(w, 0.0)))
 
 
 def square_features(space: FeatureSpace) -> SquareFeatures:
