@@ -73,6 +73,18 @@ def test_devices_are_refused_and_stay(device):
     assert stat.S_ISCHR(os.lstat(device).st_mode)
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
+def test_an_open_stream_without_a_name_is_refused():
+    """As /dev/stdout is in a pipeline: before, that was noticed only when the file was in place, after all the work."""
+    reading, writing = os.pipe()
+    try:
+        with pytest.raises(FileExistsError, match=f"fd/{writing}' is a stream without a name: expected a regular file"):
+            check_place(f"/proc/self/fd/{writing}")
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
 def test_links_in_a_circle_are_refused(tmp_path):
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")

@@ -2,14 +2,16 @@
 
 import os
 import signal
-from threading import Event, Thread
+import sys
+from threading import Event, Lock, Thread
+from types import ModuleType
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from sosbands import SoSBandRegressor
+from sosbands import SoSBandRegressor, _threads
 from sosbands._cached import cached_property
 from sosbands._threads import MANY_ROWS, ONE_THREAD, few_threads
 from sosbands.point_models import GaussianProcess, gaussian_process
@@ -208,3 +210,68 @@ def test_a_child_forked_inside_leaves_it_as_it_should():
             ONE_THREAD.__exit__(None, None, None)
             os._exit(0 if inside == 1 and not ONE_THREAD._inside else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """How often libraries are searched, each time under a lock, as that of the loader; a search may be told to wait."""
+
+    class Searches:
+        def __init__(self):
+            self.count, self.loader, self.begun, self.end = 0, Lock(), Event(), Event()
+            self.end.set()
+
+        def imported(self):
+            """From now on there is one more module."""
+            monkeypatch.setitem(sys.modules, f"a_module_{len(sys.modules)}", ModuleType("a_module"))
+
+    state = Searches()
+
+    class Searching(ThreadpoolController):
+        def __init__(self):
+            with state.loader:
+                state.count += 1
+                state.begun.set()
+                state.end.wait(1)
+                super().__init__()
+
+    monkeypatch.setattr(_threads, "ThreadpoolController", Searching)
+    return state
+
+
+def test_libraries_are_searched_again_after_imports_only(searches):
+    counts = []
+    for imports in (True, False, False, True, False):
+        if imports:
+            searches.imported()
+        with few_threads(), ONE_THREAD:
+            assert threads("openmp") <= {1}
+        counts.append(searches.count)
+    assert counts == [1, 1, 1, 2, 2]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_is_not_forked_while_another_thread_searches_libraries(searches):
+    """Before, the child waited for ever for the lock of the loader, which the other thread had."""
+    searches.imported()
+    searches.end.clear()
+
+    def compute():
+        with few_threads():
+            pass
+
+    thread = Thread(target=compute)
+    thread.start()
+    assert searches.begun.wait(30)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        searches.imported()
+        with few_threads():
+            os._exit(0 if threads("openmp") <= {1} else 1)
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    searches.imported()
+    with few_threads():  # the parent may search again, too
+        assert searches.count == 2

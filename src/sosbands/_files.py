@@ -87,6 +87,7 @@ def check_place(path: AnyPath, name: str | None = None, *, apart_from: Iterable[
     """
     shown = f"path={os.fspath(path)!r}" if name is None else f"{name} {os.fspath(path)}"
     target = _real(path, shown)
+    _check_named(path, target, shown)
     _check_folder(target.parent, shown, Path(path).parent)
     mode = _mode(target, shown)
     _mode(temporary_name(target), shown)  # its path may be longer
@@ -162,6 +163,12 @@ def _real(path: AnyPath, shown: str) -> Path:
         return Path(os.path.realpath(path))
     except ValueError as error:  # a zero byte
         raise ValueError(f"{shown}: {error}") from error
+
+
+def _check_named(path: AnyPath, target: Path, shown: str) -> None:
+    """Refuse what is open but has no name, which a file could take: /dev/stdout in a pipeline."""
+    if os.path.exists(path) and not os.path.lexists(target):
+        raise FileExistsError(f"{shown} is a stream without a name: expected a regular file, or a new name")
 
 
 def _check_folder(folder: Path, shown: str, typed: Path) -> None:

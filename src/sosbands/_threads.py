@@ -8,10 +8,11 @@ each room take it. A point model of the user's decides itself on its threads, an
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ContextDecorator, ExitStack, contextmanager
-from threading import Lock, get_ident
+from threading import Lock, RLock, get_ident
 from typing import Any
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
@@ -19,14 +20,46 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 MANY_ROWS = 20_000  # from which on boosting gains from threads
 
 
+class _ThreadLibraries:
+    """The loaded libraries that have threads, by what they are for; searched by one thread at a time, and by no fork.
+
+    The search runs Python code under a lock of the loader of the C library. A child forked meanwhile, by another
+    thread, would find that lock taken and wait for ever at its own search, so forks wait for the end of one. It is
+    repeated only after imports, which may have loaded more: it takes longer than a small solve.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._found: ThreadpoolController | None = None
+        self._modules = 0  # imported when the search began
+
+    def __call__(self, user_api: str | None = None) -> ThreadpoolController:
+        with self._lock:
+            modules = len(sys.modules)
+            if self._found is None or modules != self._modules:
+                self._found, self._modules = ThreadpoolController(), modules
+            return self._found if user_api is None else self._found.select(user_api=user_api)
+
+    def before_fork(self) -> None:
+        """Wait for a search of another thread."""
+        self._lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        """Let the other threads search again."""
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """A lock that no thread waits for: those that did are gone."""
+        self._lock = RLock()
+
+
 class _OneThread(ContextDecorator):
     """One BLAS thread while any such computation runs, whichever Python thread it runs in.
 
-    The limit belongs to the process: the first one sets it, the last restores it. Finding the loaded libraries takes
-    longer than a small solve, so it is done once. They are BLAS libraries only: a limit restores all that its
-    controller knows, and would undo, or keep for ever, what other threads have set for OpenMP. A child that is forked
-    meanwhile knows of its own thread only, and keeps the limit: threads that are gone would never restore it, nor free
-    the lock.
+    The limit belongs to the process: the first one sets it, the last restores it. The libraries, found once, are BLAS
+    libraries only: a limit restores all that its controller knows, and would undo, or keep for ever, what other
+    threads have set for OpenMP. A child that is forked meanwhile knows of its own thread only, and keeps the limit:
+    threads that are gone would never restore it, nor free the lock.
     """
 
     def __init__(self) -> None:
@@ -37,7 +70,7 @@ class _OneThread(ContextDecorator):
     def __enter__(self) -> None:
         with self._lock:
             if not self._inside:
-                self._controller = self._controller or ThreadpoolController().select(user_api="blas")
+                self._controller = self._controller or THREAD_LIBRARIES("blas")
                 self._limit = self._controller.limit(limits=1)
                 _leave_control()
             self._inside[get_ident()] += 1
@@ -68,8 +101,14 @@ def _leave_control() -> None:
         clear()
 
 
+THREAD_LIBRARIES = _ThreadLibraries()
 ONE_THREAD = _OneThread()
 if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=THREAD_LIBRARIES.before_fork,
+        after_in_parent=THREAD_LIBRARIES.after_fork_in_parent,
+        after_in_child=THREAD_LIBRARIES.after_fork_in_child,
+    )
     os.register_at_fork(after_in_child=ONE_THREAD.forget_other_threads)
 
 
@@ -82,7 +121,7 @@ def few_threads(n_rows: int = 0, *, blas: bool = False) -> Iterator[None]:
     with ExitStack() as limits:
         if n_rows < MANY_ROWS:
             # a controller of OpenMP alone: the end of this limit must not change the BLAS threads of others
-            limits.enter_context(ThreadpoolController().select(user_api="openmp").limit(limits=1))
+            limits.enter_context(THREAD_LIBRARIES("openmp").limit(limits=1))
         if not blas:
             limits.enter_context(ONE_THREAD)
         yield

@@ -110,7 +110,7 @@ def test_other_ways_to_write_numbers_are_refused_with_their_row(text):
         numbers(pa.array(["1", text]), Place(Path("t.csv"), "c", first_row=11))
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False))
+@given(st.floats(-1e150, 1e150))
 def test_numbers_in_text_are_read_exactly(value):
     assert numbers(pa.array([repr(value)]), HERE)[0] == value
     assert numbers(pa.array([f" {value!r}"]), HERE)[0] == value

@@ -448,14 +448,15 @@ def test_a_target_of_dates_or_spans_is_refused_with_advice(tmp_path, kind):
     assert "the target must be numbers; count dates in a unit from some date" in result.stderr
 
 
-def test_evaluate_names_values_at_the_ends_of_the_range(tmp_path):
+def test_values_at_the_ends_of_the_range_are_named(tmp_path):
     table = number_table(60)
     table.to_csv(tmp_path / "t.csv", index=False)
     done("fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "y.model", *FAST)
-    named = {"y": "y has entries as large as 1e+308", "a": "1e+308 is too large"}
-    for column, name in named.items():
+    for column in ("y", "a"):
         odd = table.assign(**{column: [1e308, -1e308] * 30})
         odd.to_csv(tmp_path / "odd.csv", index=False)
-        result = sosbands("evaluate", tmp_path / "y.model", tmp_path / "odd.csv")
-        assert result.exit_code == 1
-        assert f"{name}: expected at most 1e+150" in result.stderr
+        for words in (("evaluate", tmp_path / "y.model"), ("fit", "--target", "y", "-o", tmp_path / "z.model")):
+            result = sosbands(*words, tmp_path / "odd.csv")
+            assert result.exit_code == 1
+            assert f"odd.csv: column {column!r}, row 1: 1e+308 is too large: expected at most 1e+150" in result.stderr
+            assert "point model first" not in result.stderr  # before the work begins

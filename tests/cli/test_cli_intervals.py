@@ -312,3 +312,23 @@ def test_outliers_and_rank_reach_the_estimator(tmp_path):
     assert (model.outlier_fraction, model.rank) == (0.1, 7)
     assert model.certificate_["n_features"] == 8  # and the constant
     assert "6 rows with the largest residuals left out" in " ".join(with_few.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "noted"),
+    [
+        (("0.95",), "note: --calibration-size 0.95 leaves 4 of 80 rows to learn from, which tell hardly anything"),
+        (("10", "--calibration", "asymmetric"), "holds 10 of 80 rows back, but 90 % intervals take 19"),
+        (("10", "--side", "upper"), None),  # one end takes 9
+        (("65",), "leaves 15 of 80 rows to learn from"),
+        (("60",), None),
+    ],
+)
+def test_fit_says_what_a_calibration_size_leaves_too_few_rows_for(tmp_path, words, noted):
+    number_table(80).to_csv(tmp_path / "t.csv", index=False)
+    result = sosbands(
+        "fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m", *FAST, "--calibration-size", *words
+    )
+    assert result.exit_code == 0
+    assert ("--calibration-size" in result.stderr) is (noted is not None)
+    assert (noted or "") in result.stderr

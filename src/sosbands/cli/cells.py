@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._arguments import LARGEST
 from sosbands._types import AnyArray, Array
 from sosbands.cli.extras import need
 from sosbands.tables.kinds import BOOLEAN, DATE, MISSING, NOUNS, NUMBER, PARSERS, kind_of_texts, text_of
@@ -57,7 +58,7 @@ def _kind_of_texts(column: Any, place: Place) -> str:
 
 
 def numbers(column: Any, place: Place) -> Array:
-    """Finite floats, NaN where a cell is missing."""
+    """Floats whose squares are finite, NaN where a cell is missing."""
     column = _simple(column)
     pa, pc, pa_types = need("pyarrow"), need("pyarrow.compute"), need("pyarrow.types")
     if pa_types.is_string(column.type):
@@ -70,9 +71,13 @@ def numbers(column: Any, place: Place) -> Array:
     else:
         raise place.error(f"holds {column.type}, expected numbers")
     values = np.array(column.to_numpy(zero_copy_only=False), dtype=float)
-    infinite = np.flatnonzero(np.isinf(values))
-    if len(infinite):
-        raise place.error(f"{values[infinite[0]]} is not a finite number", int(infinite[0]))
+    wrong = np.flatnonzero(np.abs(values) > LARGEST)
+    if len(wrong):
+        value, position = values[wrong[0]], int(wrong[0])
+        if np.isinf(value):
+            raise place.error(f"{value} is not a finite number", position)
+        largest = f"expected at most {LARGEST:g}, so give the column in another unit"
+        raise place.error(f"{value} is too large: {largest}", position)
     return values
 
 

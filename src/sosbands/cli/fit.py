@@ -17,7 +17,7 @@ from sosbands.cli.columns import Columns, Tally, kinds_in_words, learn_columns
 from sosbands.cli.estimators import band_regressor, read_point_model
 from sosbands.cli.given_models import GivenModel, model_files
 from sosbands.cli.interruption import choice_ends_early
-from sosbands.cli.intervals import BOTH, LOWER_SHARE, UPPER, Asked, apart, with_groups
+from sosbands.cli.intervals import BOTH, LOWER_SHARE, UPPER, Asked, apart, note_few_rows, with_groups
 from sosbands.cli.model_files import trust_options, types_to_trust
 from sosbands.cli.output import Output, percent, wrapped
 from sosbands.cli.progress import stages
@@ -91,6 +91,7 @@ def fit(  # noqa: PLR0913
         categories = with_groups(category, groups, target, drop)
         columns, frame, y = learn_columns(file, target, drop, categories, says if drop_missing_target else None)
         columns, frame, labels = apart(columns, frame, groups, as_feature=groups_as_feature)
+        note_few_rows(says, len(y), calibration_size, confidence_level, settings["calibration"], side)
         regressor = band_regressor(columns, point_model, seed=seed, jobs=jobs, **settings)
         if isinstance(point_model, GivenModel):
             point_model.check_savable()

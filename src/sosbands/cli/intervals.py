@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 
 from sosbands._types import Array
+from sosbands._words import many
 from sosbands.cli.columns import Columns, check_column
-from sosbands.cli.output import listed
+from sosbands.cli.output import Output, listed, percent
 from sosbands.cli.table_files import TableFile
-from sosbands.conformal import interval
+from sosbands.conformal import interval, points_needed, side_levels
 from sosbands.exceptions import TooFewCalibrationPointsWarning
+from sosbands.regressors.cross import is_cross
+from sosbands.regressors.rows import held_back
 from sosbands.regressors.summary import LOWER_SHARE as LOWER_SHARE  # of each side
 from sosbands.tables.kinds import CATEGORY
 
 BOTH, LOWER, UPPER = SIDES = ("both", "lower", "upper")
 RECORD = "asked_"  # attribute of a model that the command line has fitted
 NO_LABEL = "(missing)"
+FEW = 20  # learning rows, from which hardly anything can be learnt
 
 
 @dataclass(frozen=True)
@@ -165,3 +169,21 @@ def _text(label: Any) -> str:
     if isinstance(label, float) and label.is_integer():
         return str(int(label))
     return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def note_few_rows(says: Output, n: int, size: float | int | str, level: float, kind: Any, side: str) -> None:
+    """Say before the work begins that a calibration size leaves too few rows to calibrate on, or to learn from."""
+    if is_cross(size):
+        return
+    held = held_back(n, size)  # type: ignore[arg-type]
+    needed = max(map(points_needed, side_levels(level, "symmetric" if side != BOTH else kind)))
+    if held < needed:
+        says.note(
+            f"--calibration-size {size} holds {held} of {many(n, 'row')} back, but {percent(level)} intervals take "
+            f"{needed:g}: they will be infinite; hold back {needed:g} or more, or ask for a smaller --confidence-level"
+        )
+    if n - held < min(FEW, held):
+        says.note(
+            f"--calibration-size {size} leaves {n - held} of {many(n, 'row')} to learn from, which tell hardly "
+            f"anything: expected {FEW} or more, or half of the rows"
+        )

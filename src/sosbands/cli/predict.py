@@ -248,7 +248,7 @@ class Rounding:
 def _rounded(values: Array, decimals: int, way: float) -> Array:
     """To so many decimals, downwards or upwards."""
     nearest = np.round(values, decimals)
-    return np.where(way * (nearest - values) < 0, np.round(nearest + way * 10.0**-decimals, decimals), nearest)
+    return np.where(way * nearest < way * values, np.round(nearest + way * 10.0**-decimals, decimals), nearest)
 
 
 class QuantileTotals(Totals):

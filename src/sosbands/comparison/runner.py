@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from sosbands._arguments import check, is_count
 from sosbands._parallel import cluster_client, run_on_cluster
+from sosbands._threads import THREAD_LIBRARIES
 from sosbands._words import many
 from sosbands.comparison.axes import Axis, canonical, read_axes, seed_of
 from sosbands.comparison.code_version import code_version
@@ -225,7 +225,7 @@ def run_one(function: TaskFunction, axes: dict[str, Axis], seed: int) -> Record:
     """The record of one task: values or error, seconds, and the warnings that it raised."""
     start = time.perf_counter()
     values, error = {}, NO_FAILURE
-    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
+    with THREAD_LIBRARIES().limit(limits=1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             values = _read_values(function(dict(axes), seed), axes)

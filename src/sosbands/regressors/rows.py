@@ -98,7 +98,7 @@ def held_back(n: int, calibration_size: float | int | None) -> int:
     if count >= n:
         raise ValueError(
             f"calibration_size={calibration_size!r} leaves none of the n_samples = {n} rows to learn from: expected "
-            f"less than {n}, or None and a call of conformalize with other rows"
+            f"fewer than {n} held back, or None and a call of conformalize with other rows"
         )
     return count
 
