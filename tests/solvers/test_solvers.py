@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-
 from types import SimpleNamespace
 
 import numpy as np
@@ -538,8 +537,8 @@ def test_a_model_goes_on_from_its_last_step():
     problem = SimpleNamespace(
         curvature=1.0,
         hessian_product=lambda _z, support: lambda v: H[np.ix_(support, support)] @ v,
-        preconditioner=lambda _z, free, shift: lambda v: np.linalg.solve(
-            H[np.ix_(free, free)] + shift * np.eye(len(v)), v
+        preconditioner=lambda _z, free, shift: (
+            lambda v: np.linalg.solve(H[np.ix_(free, free)] + shift * np.eye(len(v)), v)
         ),
     )
     model, d = newton.Model(problem, np.zeros(12), grad, moving, damping=0.01), np.zeros(12)

@@ -2,8 +2,8 @@
 
 The Hessian of one side is a sum of squares over pairs of eigenvectors, one of them positive: ``H = Y'Y``, the rows of Y
 being products of two functions at the learning points. Few pairs carry nearly all of it, and what the others leave is
-counted as a diagonal. Newton's equations, whose variable alpha_0 has n entries, then reduce to equations of the order of
-the pairs and of the free multipliers.
+counted as a diagonal. Newton's equations, whose variable alpha_0 has n entries, then reduce to equations of the order
+of the pairs and of the free multipliers.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def pair_features(state: SideState, telling: float) -> PairFeatures:
 class PairNewtonMatrix:
     """``[Y_g'Y_g + Diag(shift), Y_g'Y_a; Y_a'Y_g, Y_a'Y_a + Diag(delta)]`` and its inverse, in the order of the pairs.
 
-    ``Y_a = scale [Y_lo; -Y_up]`` belongs to alpha_0, and Y_g has the free columns of Y_lo and Y_up. What the pairs leave
-    out is part of the diagonals.
+    ``Y_a = scale [Y_lo; -Y_up]`` belongs to alpha_0, and Y_g has the free columns of Y_lo and Y_up. What the pairs
+    leave out is part of the diagonals.
 
     Parameters
     ----------

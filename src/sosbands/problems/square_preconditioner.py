@@ -90,7 +90,7 @@ def _compressed_hessian(square: SquareFeatures, state: SideState) -> Array:
 
 
 class SquareNewtonMatrix:
-    """Newton's matrix ``Y' Hq Y + Diag(shift on gamma, delta on alpha_0)`` and its inverse, in the order of the features.
+    """Newton's matrix ``Y' Hq Y + Diag(shift on gamma, delta on alpha_0)`` and its inverse, by matrices of order q.
 
     ``Y_a = scale [R_lo; -R_up]`` belongs to alpha_0, and Y_g has the free columns of R_lo and R_up.
 

@@ -16,6 +16,7 @@ from sosbands.problems.side import SideTerm
 from sosbands.problems.square_preconditioner import SquareNewtonMatrix
 
 MIN_ROWS = 50  # with fewer alpha_0 plain conjugate gradients are quick
+NewtonMatrix = PairNewtonMatrix | SquareNewtonMatrix
 MANY_ROWS, MANY_PAIRS = 5_000, 200  # above both what each step computes of all rows and pairs is worth avoiding
 
 
@@ -47,7 +48,7 @@ class TrainingPenaltyProblem(BandDual):
         self.r, self.lam_pen, self.shares = r, lam_pen, shares
         self.pens = lam_pen * shares  # of each point
         self.scale = min(1.0, float(np.sqrt(2 * lam_pen)))
-        self._matrix: tuple[DualState, PairNewtonMatrix | SquareNewtonMatrix] | None = None  # of the last preconditioner
+        self._matrix: tuple[DualState, NewtonMatrix] | None = None  # of the last preconditioner
 
     def with_terms(self, terms: tuple[SideTerm, ...], rows: IntArray | None = None) -> TrainingPenaltyProblem:
         """The same problem with other terms; with fewer points the penalty on their difference is made up for."""
@@ -109,7 +110,7 @@ class TrainingPenaltyProblem(BandDual):
             self._matrix = (state, self._newton_matrix(state, shift))
         return self._matrix[1].inverse(free[: self.n], free[self.n : 2 * self.n])
 
-    def _newton_matrix(self, state: DualState, shift: float) -> PairNewtonMatrix | SquareNewtonMatrix:
+    def _newton_matrix(self, state: DualState, shift: float) -> NewtonMatrix:
         lower, upper = self.sides
         if self.n > MANY_ROWS and max(side.part.n_pairs for side in state.sides) > MANY_PAIRS:
             own = self.scale**2 / (2 * self.lam_pen)
