@@ -19,7 +19,7 @@ from sosbands.tuning import automatic
 
 
 def threads(api):
-    """Of the libraries that this package computes with; scs, a solver of CVXPY's, brings one that has one thread only."""
+    """Of the libraries that this package computes with; that of scs, a solver of CVXPY, has one thread only."""
     pools = [pool for pool in threadpool_info() if "scs.libs" not in pool["filepath"]]
     return {pool["num_threads"] for pool in pools if pool["user_api"] == api}
 
