@@ -12,8 +12,9 @@ from sosbands.bands import PenaltyScale
 from sosbands.conformal import conformal_quantile
 from sosbands.metrics import interval_score
 from sosbands.tuning import choose
-from sosbands.tuning.automatic import COARSE, AutomaticSearch, Candidate, Choices
+from sosbands.tuning.automatic import COARSE, AutomaticSearch
 from sosbands.tuning.choose import SEARCH_ROWS
+from sosbands.tuning.settings import Candidate, Choices
 from sosbands.tuning.split import held_out_folds
 from sosbands.tuning.views import RowFacts
 

@@ -13,7 +13,7 @@ from sosbands._types import Array, IntArray
 from sosbands.bands import BandSolution, PenaltyScale, SoSFunction, penalty_scale
 from sosbands.regressors.parameters import is_paper, resolved, symmetry_rules
 from sosbands.tuning import TuningReport, choose, tune
-from sosbands.tuning.automatic import Choices
+from sosbands.tuning.settings import Choices
 from sosbands.tuning.views import (
     BOTH,
     FOREST,

@@ -12,10 +12,11 @@ from sklearn.utils import check_random_state
 from sosbands._types import IntArray
 from sosbands.conformal import SCORES
 from sosbands.report.recorded import RecordedBands
-from sosbands.tuning.automatic import AutomaticSearch, Candidate, Choices, Given
+from sosbands.tuning.automatic import AutomaticSearch
 from sosbands.tuning.candidates import candidate_lengthscales
 from sosbands.tuning.choose import score_levels
 from sosbands.tuning.criterion import fold_bands, pool
+from sosbands.tuning.settings import Candidate, Choices, Given
 from sosbands.tuning.split import MIN_ROWS, held_out_folds, searched_data, searched_rows
 from sosbands.tuning.views import RowFacts
 

@@ -12,9 +12,10 @@ import numpy as np
 from sosbands._progress import say
 from sosbands._threads import ONE_THREAD
 from sosbands._types import Array, IntArray
-from sosbands.tuning.automatic import AutomaticSearch, Candidate, Choice, Choices, is_constant
+from sosbands.tuning.automatic import AutomaticSearch
 from sosbands.tuning.candidates import is_symmetric
 from sosbands.tuning.report import TuningReport
+from sosbands.tuning.settings import Candidate, Choice, Choices, is_constant
 from sosbands.tuning.split import held_out_folds
 from sosbands.tuning.views import INPUTS, NO_SCALE, RowFacts
 
