@@ -392,7 +392,10 @@ def test_columns_of_other_data_frames_are_compared_too(tmp_path):
     X, y = named()
     export_numpy(SoSBandRegressor(Ridge(), **FIXED).fit(X, y), tmp_path / "m.npz")
     scored, frame = load_scorer(tmp_path / "m.npz"), pl.DataFrame({name: X[name].to_numpy()[:5] for name in X})
-    np.testing.assert_array_equal(scored.predict_interval(frame), scored.predict_interval(X[:5]))
+    wanted = scored.predict_interval(X[:5])
+    np.testing.assert_array_equal(scored.predict_interval(frame), wanted)
+    for order in "CF":
+        np.testing.assert_array_equal(scored.predict_interval(np.array(X[:5], order=order)), wanted)
     with pytest.raises(ValueError, match="X has the column 'b' at place 0: expected 'a'"):
         scored(frame.select("b", "a"))
 

@@ -303,7 +303,7 @@ def _check_names(X: Any, wanted: list[str]) -> None:
 def _array(values: Any, wanted: Mapping[str, Any]) -> Values:
     """One input as an array (n, columns); moments become days since 1970."""
     name, columns = wanted["name"], wanted["columns"]
-    array = np.asarray(values)
+    array = np.ascontiguousarray(values)  # the same numbers give the same bits, in whatever order a frame holds them
     if array.dtype.kind == "M":
         array = np.where(np.isnat(array), np.nan, array.astype("datetime64[us]").astype(np.int64) / MICROSECONDS)
     try:
