@@ -271,9 +271,37 @@ def test_a_child_is_not_forked_while_another_thread_searches_libraries(searches)
         signal.alarm(20)
         searches.imported()
         with few_threads():
-            os._exit(0 if threads("openmp") <= {1} else 1)
+            limited = threads("openmp") <= {1}
+        searches.imported()
+        other = Thread(target=compute, daemon=True)  # one that does not own what the thread that forked has
+        other.start()
+        other.join(10)
+        os._exit(0 if limited and not other.is_alive() else 1)
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     searches.imported()
     with few_threads():  # the parent may search again, too
         assert searches.count == 2
+
+
+def test_a_fork_that_was_not_waited_for_frees_no_lock_of_another_thread(monkeypatch):
+    """Ctrl-C may end the waiting; Python then forks all the same, and says that an exception was ignored."""
+
+    class Interrupted:
+        def acquire(self):
+            raise KeyboardInterrupt
+
+        def release(self):
+            raise RuntimeError("cannot release un-acquired lock")
+
+    libraries = _threads._ThreadLibraries()
+    lock = libraries._lock
+    monkeypatch.setattr(libraries, "_lock", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        libraries.before_fork()
+    libraries.after_fork_in_parent()
+    monkeypatch.setattr(libraries, "_lock", lock)
+    libraries.before_fork()
+    libraries.after_fork_in_parent()
+    with pytest.raises(RuntimeError, match="release"):
+        lock.release()

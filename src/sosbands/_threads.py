@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ContextDecorator, ExitStack, contextmanager
-from threading import Lock, RLock, get_ident
+from threading import Lock, RLock, get_ident, local
 from typing import Any
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
@@ -32,6 +32,7 @@ class _ThreadLibraries:
         self._lock = RLock()
         self._found: ThreadpoolController | None = None
         self._modules = 0  # imported when the search began
+        self._forking = local()
 
     def __call__(self, user_api: str | None = None) -> ThreadpoolController:
         with self._lock:
@@ -41,12 +42,14 @@ class _ThreadLibraries:
             return self._found if user_api is None else self._found.select(user_api=user_api)
 
     def before_fork(self) -> None:
-        """Wait for a search of another thread."""
-        self._lock.acquire()
+        """Wait for a search of another thread; Ctrl-C ends the waiting, and the fork is made all the same."""
+        self._forking.waited = False
+        self._forking.waited = self._lock.acquire()
 
     def after_fork_in_parent(self) -> None:
         """Let the other threads search again."""
-        self._lock.release()
+        if self._forking.waited:
+            self._lock.release()
 
     def after_fork_in_child(self) -> None:
         """A lock that no thread waits for: those that did are gone."""

@@ -153,6 +153,18 @@ def test_pair_features_make_the_hessian(most, monkeypatch):
     assert len(few.Y) == min(len(pairs.Y), max(5, np.count_nonzero(np.square(pairs.Y).sum(axis=1) >= 1.01 * strongest)))
 
 
+def test_pairs_whose_product_is_zero_are_no_features():
+    """Points that know nothing of each other: there are rank times p pairs, but hardly any of them says anything."""
+    n = 60
+    term = SideTerm.of(np.eye(n), **PENALTIES)
+    state = term.evaluate(np.where(np.arange(n) < 25, np.linspace(1, 2, n), 0.0))
+    assert state.part.rank == 25
+    assert state.part.n_pairs > 1000
+    pairs = pair_features(state, 0.0)
+    assert len(pairs.Y) == 25
+    np.testing.assert_allclose(pairs.Y.T @ pairs.Y + np.diag(pairs.left), state.hessian_block(np.arange(n)), atol=1e-12)
+
+
 def test_pair_features_of_a_side_without_an_operator():
     term = side_term(60)
     pairs = pair_features(term.evaluate(np.zeros(60)), 0.0)
@@ -222,6 +234,73 @@ def test_pairs_know_the_share_of_each_row(many_features):  # noqa: ARG001
     problem = TrainingPenaltyProblem(*plain.sides, plain.r, 1.0, shares)
     matrix, z, free = newton_equations(problem, 1e-3)
     check_inverse(matrix, problem.preconditioner(z, free, 1e-3), digits=6)
+
+
+@different_features
+def test_inverse_of_what_features_keep(different, monkeypatch):
+    """With few features the inverse is not that of Newton's matrix, but exactly that of features and diagonals."""
+    monkeypatch.setattr(pair_preconditioner, "MOST_PAIRS", 6)
+    monkeypatch.setattr(pair_preconditioner, "FEWEST_PAIRS", 6)
+    monkeypatch.setattr(square_preconditioner, "RANK", 6)
+    problem = training_problem(1.0, different)
+    n, scale, shift = problem.n, problem.scale, 1e-3
+    _, z, free = newton_equations(problem, shift)
+    states, free_lo, free_up = problem.state(z).sides, free[:n], free[n : 2 * n]
+    spaces = tuple(side.space for side in problem.sides)
+    pairs = PairNewtonMatrix(states, scale=scale, own=np.full(n, scale**2 / 2), shift=shift)
+    squares = SquareNewtonMatrix(spaces, states, scale=scale, own=scale**2 / 2, shift=shift)
+    H_pairs = [each.Y.T @ each.Y for each in (pairs.lo, pairs.up)]
+    left = [each.left for each in (pairs.lo, pairs.up)]
+    assert min(each.max() for each in left) > 0.01
+    assert pairs.lo.Y.shape == (6, n)
+    H_squares = [
+        each.R.T @ _compressed_hessian(each, state) @ each.R
+        for each, state in zip(squares.squares, states, strict=True)
+    ]
+    missing = [
+        each.missing * state.hessian_diagonal(np.ones(n, dtype=bool))
+        for each, state in zip(squares.squares, states, strict=True)
+    ]
+    assert min(each.max() for each in missing) > shift
+    own = np.full(n, scale**2 / 2 + shift)
+    for kind, (lo, up), (left_lo, left_up), delta in [
+        (pairs, H_pairs, left, own + scale**2 * (left[0] + left[1])),
+        (squares, H_squares, missing, own),
+    ]:
+        J = np.block(
+            [[np.eye(n), np.zeros((n, n)), scale * np.eye(n)], [np.zeros((n, n)), np.eye(n), -scale * np.eye(n)]]
+        )
+        H = J.T @ np.block([[lo, np.zeros((n, n))], [np.zeros((n, n)), up]]) @ J
+        H += np.diag(np.concatenate([shift + left_lo, shift + left_up, delta]))
+        matrix = H[np.ix_(free, free)]
+        apply = kind.inverse(free_lo, free_up)
+        for v in np.random.default_rng(5).standard_normal((3, len(matrix))):
+            np.testing.assert_allclose(apply(matrix @ v), v, atol=1e-7)
+
+
+def test_a_preconditioner_is_of_its_point_and_shift(many_features):  # noqa: ARG001
+    problem = training_problem(1.0, different=False)
+    first, z, free = newton_equations(problem, 1e-3)
+    check_inverse(first, problem.preconditioner(z, free, 1e-3), digits=6)
+    shifted = first + (0.1 - 1e-3) * np.eye(len(first))
+    check_inverse(shifted, problem.preconditioner(z, free, 0.1), digits=6)
+    other = 0.5 * z
+    product = problem.hessian_product(other, free)
+    elsewhere = np.column_stack([product(e) + 0.1 * e for e in np.eye(len(first))])
+    assert np.linalg.norm(elsewhere - shifted) > 0.01 * np.linalg.norm(shifted)
+    check_inverse(elsewhere, problem.preconditioner(other, free, 0.1), digits=6)
+
+
+def test_more_free_multipliers_than_pairs(many_features):  # noqa: ARG001
+    """Their matrix has no full rank, and a tiny shift does not help in double precision: the inverse is still there."""
+    X = np.repeat(np.linspace(0, 1, 20), 10)[:, None]
+    term = SideTerm.of(learn_features(X, StationaryKernel("matern52", (1.0,)), 1e-3).V, **PENALTIES)
+    problem = TrainingPenaltyProblem(term, term, residuals(200), 1.0)
+    z = solve(problem, tol=1e-3, solver="newton").variables
+    assert 2 * max(side.part.n_pairs for side in problem.state(z).sides) < 400
+    apply = problem.preconditioner(z, np.ones(600, dtype=bool), 1e-18)
+    solved = apply(np.random.default_rng(2).standard_normal(600))
+    assert np.isfinite(solved).all()
 
 
 @different_features

@@ -87,3 +87,11 @@ def test_only_the_strongest_may_enter(monkeypatch):
     z, grad = np.array([0.0, 0.0, 0.0, 1.0, 0.0]), np.array([3.0, 1.0, 2.0, 5.0, -1.0])
     box = Box(np.zeros(5), np.full(5, np.inf))
     np.testing.assert_array_equal(newton._left_for_later(z, grad, box), [False, True, False, False, False])
+
+
+def test_of_many_variables_a_share_may_enter(monkeypatch):
+    monkeypatch.setattr(newton, "ENTERING", 1)
+    monkeypatch.setattr(newton, "ENTERING_SHARE", 2)
+    grad, box = np.array([3.0, 1.0, 2.0, 5.0, 4.0, 6.0]), Box(np.zeros(6), np.full(6, np.inf))
+    later = newton._left_for_later(np.zeros(6), grad, box)
+    np.testing.assert_array_equal(later, [True, True, True, False, False, False])

@@ -529,27 +529,64 @@ def test_conjugate_gradients_say_when_they_stop_short(monkeypatch):
     assert not solved
 
 
+def _quadratic(H, *, exact=True):
+    """A problem with this Hessian, and its inverse as preconditioner."""
+
+    def preconditioner(_z, free, shift):
+        return (lambda v: np.linalg.solve(H[np.ix_(free, free)] + shift * np.eye(len(v)), v)) if exact else None
+
+    return SimpleNamespace(
+        curvature=1.0,
+        hessian_product=lambda _z, support: lambda v: H[np.ix_(support, support)] @ v,
+        preconditioner=preconditioner,
+    )
+
+
 def test_a_model_goes_on_from_its_last_step():
     """Guess after guess of the free variables: the step solves its equations, the slope is that of the whole step."""
     rng = np.random.default_rng(9)
     H = _positive_definite(rng, 12)
     grad, moving = rng.standard_normal(12), np.arange(12) != 5
-    problem = SimpleNamespace(
-        curvature=1.0,
-        hessian_product=lambda _z, support: lambda v: H[np.ix_(support, support)] @ v,
-        preconditioner=lambda _z, free, shift: (
-            lambda v: np.linalg.solve(H[np.ix_(free, free)] + shift * np.eye(len(v)), v)
-        ),
-    )
-    model, d = newton.Model(problem, np.zeros(12), grad, moving, damping=0.01), np.zeros(12)
+    model, d = newton.Model(_quadratic(H), np.zeros(12), grad, moving, damping=0.01), np.zeros(12)
     for fixed in ([0, 1], [0, 1, 2], [2, 7], [1]):
         d[fixed] = rng.standard_normal(len(fixed))
         free = moving & ~np.isin(np.arange(12), fixed)
+        at_bounds = d[fixed]
         slope = model.solve(d, free)
+        np.testing.assert_array_equal(d[fixed], at_bounds, "at a bound to the last digit")
         np.testing.assert_allclose(slope[moving], (grad - H @ d)[moving], atol=1e-12)
         np.testing.assert_allclose((grad - H @ d)[free], model.shift * d[free], atol=1e-12)
         assert d[5] == slope[5] == 0
     assert model.products == 4, "one for each guess"
+
+
+@pytest.mark.parametrize("first", [[], [0, 1, 2]])
+def test_a_model_whose_first_guess_asks_for_nothing_solves_the_next(first):
+    """No variable is free at first, or those that are have no slope."""
+    rng = np.random.default_rng(10)
+    H, moving = _positive_definite(rng, 8), np.ones(8, dtype=bool)
+    grad = np.where(np.arange(8) < 3, 0.0, rng.standard_normal(8))
+    model, d = newton.Model(_quadratic(H), np.zeros(8), grad, moving, damping=0.01), np.zeros(8)
+    model.solve(d, np.isin(np.arange(8), first))
+    assert not d.any()
+    model.solve(d, moving)
+    assert model.shift == pytest.approx(0.01 * min(1.0, np.linalg.norm(grad)))
+    np.testing.assert_allclose(d, np.linalg.solve(H + model.shift * np.eye(8), grad), atol=1e-12)
+
+
+def test_a_model_asks_for_no_more_digits_than_its_right_hand_side_has():
+    """After a first guess with hardly any slope the next one is solved to a part of its own."""
+    rng = np.random.default_rng(11)
+    H, moving = _positive_definite(rng, 100), np.ones(100, dtype=bool)
+    grad = np.where(np.arange(100) < 3, 1e-12, 1.0)
+    model, d = newton.Model(_quadratic(H, exact=False), np.zeros(100), grad, moving, damping=0.01), np.zeros(100)
+    model.solve(d, np.arange(100) < 3)
+    before = model.products
+    slope = model.solve(d, moving)
+    assert model.is_solved
+    residual = np.linalg.norm(slope - model.shift * d)
+    assert 1e-6 * np.linalg.norm(grad) < residual <= 1e-2 * np.linalg.norm(grad) * (1 + 1e-9)
+    assert model.products - before < 60
 
 
 def _positive_definite(rng, n):

@@ -75,7 +75,9 @@ def greedy_pivoted_cholesky(
         rows = np.matmul(V[:k, chosen].T, V[:k], out=V[k : k + len(order)])
         np.subtract(entries(chosen, None), rows, out=rows)
         # L^-1 rows, in place: the transpose of rows is what BLAS calls contiguous
-        dtrsm(1.0, L, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1)
+        solved = dtrsm(1.0, L, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1)
+        if not np.may_share_memory(solved, rows):
+            rows[:] = solved.T
         rows[:, pivots] = 0.0  # V[:, pivots] is triangular exactly, not up to rounding
         rows[:, chosen] = L.T
         left = residual.sum() - np.cumsum(np.einsum("ij,ij->i", rows, rows))
@@ -84,7 +86,7 @@ def greedy_pivoted_cholesky(
         pivots = np.concatenate([pivots, chosen[: len(rows)]])
         residual = np.maximum(residual - np.einsum("ij,ij->j", rows, rows), 0.0)
         residual[pivots] = 0.0
-    return V[: len(pivots)], pivots
+    return (V[: len(pivots)].copy() if 2 * len(pivots) < len(V) else V[: len(pivots)]), pivots
 
 
 def _longer(V: Array, kept: int, rows: int) -> Array:

@@ -19,7 +19,7 @@ def matern52(s: Array) -> Array:
     values = 1.0 + t
     # in place: matrices of many points are larger than the cache, and each new one is written and read once more
     values += np.divide(np.square(t), 3.0)
-    values *= np.exp(np.negative(t, out=t), out=t)
+    values *= np.exp(-t)
     return values
 
 

@@ -41,7 +41,7 @@ def pair_features(state: SideState, telling: float) -> PairFeatures:
     energy = (omega * (squares[: len(omega)] @ squares.T)).ravel()
     wanted = int(np.clip(np.count_nonzero(energy >= telling), FEWEST_PAIRS, MOST_PAIRS))
     if np.count_nonzero(energy) <= wanted:
-        k, j = np.nonzero(omega)
+        k, j = np.nonzero(energy.reshape(omega.shape))  # of the others the products are zero
         left = np.zeros(Z.shape[1])
     else:
         k, j = np.divmod(np.argpartition(energy, -wanted)[-wanted:], len(Z))
@@ -76,27 +76,27 @@ class PairNewtonMatrix:
         self.delta = own + shift + scale**2 * (self.lo.left + self.up.left)
         self.Y_a = scale * np.vstack([self.lo.Y, -self.up.Y])
         X = self.Y_a / np.sqrt(self.delta)
-        self.factor = _factor(X @ X.T, 1.0)  # of ``I + Y_a Diag(1/delta) Y_a'``, whose inverse is E
+        self.factor = _factor(X @ X.T, 1.0)  # of ``E^-1 = I + Y_a Diag(1/delta) Y_a'``
 
     def inverse(self, free_lo: BoolArray, free_up: BoolArray) -> Callable[[Array], Array] | None:
         """Of the rows and columns of the free multipliers and of all alpha_0; None if rounding leaves none.
 
         Eliminating alpha_0 leaves ``Diag(shift) + Y_g' E Y_g`` for the multipliers.
         """
-        lo, up, Y_a, delta, E = self.lo, self.up, self.Y_a, self.delta, self.factor
+        lo, up, Y_a, delta, factor = self.lo, self.up, self.Y_a, self.delta, self.factor
+        if factor is None:
+            return None
         m, k = np.count_nonzero(free_lo), len(lo.Y)
         Y_g = np.zeros((len(Y_a), m + np.count_nonzero(free_up)), order="F")
         Y_g[:k, :m], Y_g[k:, m:] = lo.Y[:, free_lo], up.Y[:, free_up]
-        if E is None:
-            return None
-        EY = _solved(E, Y_g)
+        EY = _solved(factor, Y_g)
         S = _factor(Y_g.T @ EY, self.shift + np.concatenate([lo.left[free_lo], up.left[free_up]]))
         if S is None:
             return None
 
         def apply(rhs: Array) -> Array:
             rhs_g, rhs_a = rhs[: Y_g.shape[1]], rhs[Y_g.shape[1] :]
-            y = _solved(E, Y_a @ (rhs_a / delta))
+            y = _solved(factor, Y_a @ (rhs_a / delta))
             x_g = _solved(S, rhs_g - y @ Y_g)
             return np.concatenate([x_g, (rhs_a - (y + EY @ x_g) @ Y_a) / delta])
 

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
-from scipy.linalg.lapack import dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from sosbands._cached import cached_property
 from sosbands._types import Array, BoolArray, IntArray
@@ -22,6 +21,7 @@ from sosbands.kernels.pivoted_cholesky import greedy_pivoted_cholesky
 from sosbands.problems.side import FeatureSpace, SideState
 
 RANK = 250  # features at most
+BLOCK = 8192  # rows
 TINY = 1e-300
 TRACE_LEFT = 1e-3  # a few more iterations cost less than a few more features
 
@@ -50,8 +50,9 @@ class SquareFeatures:
 
 
 def _root(R: Array) -> Array:
-    w, U = np.linalg.eigh(R @ R.T)
-    return np.asarray(U * np.sqrt(np.maximum(w, 0.0)))
+    """The triangle of R', block by block, which stays in the cache; ``R R'`` would lose half of the digits."""
+    blocks = [np.linalg.qr(R[:, k : k + BLOCK].T, mode="r") for k in range(0, R.shape[1], BLOCK)]
+    return np.asarray(np.linalg.qr(np.vstack(blocks), mode="r")).T
 
 
 def square_features(space: FeatureSpace) -> SquareFeatures:
@@ -120,8 +121,8 @@ class SquareNewtonMatrix:
         self.squares = (square_features(spaces[0]), square_features(spaces[1]))
         self.E = self._compressed_inverse()
 
-    def _compressed_inverse(self) -> Array:
-        """``E = (delta I + Hq G)^-1 Hq`` with ``G = Y_a Y_a'``.
+    def _compressed_inverse(self) -> Array | None:
+        """``E = (delta I + Hq G)^-1 Hq`` with ``G = Y_a Y_a'``; None if rounding leaves none.
 
         With ``G = F F'`` it is ``(Hq - Hq F (delta I + F'Hq F)^-1 F'Hq) / delta``: a matrix of the order of one side
         only, if the sides share their features.
@@ -130,19 +131,23 @@ class SquareNewtonMatrix:
         F = self.scale * (np.vstack([lo.root, -lo.root]) if lo is up else _root(np.vstack([lo.R, -up.R])))
         H_lo, H_up = _compressed_hessian(lo, self.states[0]), _compressed_hessian(up, self.states[1])
         X = np.hstack([F[:q].T @ H_lo, F[q:].T @ H_up])
-        C = cholesky(X @ F + delta * np.eye(len(X)), lower=True, overwrite_a=True, check_finite=False)
+        C, failed = dpotrf(X @ F + delta * np.eye(len(X)), lower=1, overwrite_a=1)
+        if failed:
+            return None
         X = dtrtrs(C, X, lower=1, overwrite_b=1)[0]
         E = -(X.T @ X)
         E[:q, :q] += H_lo
         E[q:, q:] += H_up
         return np.asarray((E + E.T) / (2 * delta))
 
-    def inverse(self, free_lo: BoolArray, free_up: BoolArray) -> Callable[[Array], Array]:
-        """Of the rows and columns of the free multipliers and of all alpha_0.
+    def inverse(self, free_lo: BoolArray, free_up: BoolArray) -> Callable[[Array], Array] | None:
+        """Of the rows and columns of the free multipliers and of all alpha_0; None if rounding leaves none.
 
         Block elimination gives the matrix ``Diag(shift) + delta Y_g' E Y_g`` for the multipliers.
         """
         (lo, up), E, scale, delta = self.squares, self.E, self.scale, self.delta
+        if E is None:
+            return None
         k, m = len(lo.R), np.count_nonzero(free_lo)
         Y_g = np.zeros((len(E), m + np.count_nonzero(free_up)))
         Y_g[:k, :m], Y_g[k:, m:] = lo.R[:, free_lo], up.R[:, free_up]
@@ -153,7 +158,9 @@ class SquareNewtonMatrix:
         sides = zip(self.squares, self.states, (free_lo, free_up), strict=True)
         left = [square.missing[rows] * state.hessian_diagonal(rows) for square, state, rows in sides]
         S.flat[:: len(S) + 1] += self.shift + np.concatenate(left)
-        S = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
+        S, failed = dpotrf(S, lower=1, overwrite_a=1)
+        if failed:
+            return None
 
         def to_q(a: Array) -> Array:
             return scale * np.concatenate([lo.R @ a, -(up.R @ a)])
@@ -164,7 +171,7 @@ class SquareNewtonMatrix:
         def apply(rhs: Array) -> Array:
             rhs_g, rhs_a = rhs[: Y_g.shape[1]], rhs[Y_g.shape[1] :]
             y = E @ to_q(rhs_a)
-            x_g = cho_solve((S, True), rhs_g - Y_g.T @ y, check_finite=False)
+            x_g = dpotrs(S, rhs_g - Y_g.T @ y, lower=1)[0] if len(rhs_g) else rhs_g
             return np.concatenate([x_g, (rhs_a - to_n(y)) / delta - to_n(EY @ x_g)])
 
         return apply

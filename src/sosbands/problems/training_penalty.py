@@ -111,12 +111,14 @@ class TrainingPenaltyProblem(BandDual):
         return self._matrix[1].inverse(free[: self.n], free[self.n : 2 * self.n])
 
     def _newton_matrix(self, state: DualState, shift: float) -> NewtonMatrix:
+        """From the squared kernel where that is quicker; it knows no shares of single rows."""
         lower, upper = self.sides
-        if self.n > MANY_ROWS and max(side.part.n_pairs for side in state.sides) > MANY_PAIRS:
-            own = self.scale**2 / (2 * self.lam_pen)
+        own = self.scale**2 / (2 * self.pens)
+        many = self.n > MANY_ROWS and max(side.part.n_pairs for side in state.sides) > MANY_PAIRS
+        if many and not isinstance(own, np.ndarray):
             spaces = (lower.space, upper.space)
             return SquareNewtonMatrix(spaces, state.sides, scale=self.scale, own=own, shift=shift)
-        each = np.broadcast_to(self.scale**2 / (2 * self.pens), self.n)
+        each = np.broadcast_to(own, self.n)
         return PairNewtonMatrix(state.sides, scale=self.scale, own=each, shift=shift)
 
     def extended(self, z: Array, rows: IntArray, small: TrainingPenaltyProblem) -> Array:

@@ -177,29 +177,29 @@ class Model:
         self.damping = damping * problem.curvature
         self.step, self.slope = np.zeros(np.count_nonzero(moving)), grad[moving]  # the last d, and ``grad - H d`` there
         self.shift: float | None = None  # one for all guesses, so that what a preconditioner is made of stays the same
-        self.size = 0.0  # of the right-hand side of the first guess
+        self.size = 0.0  # of the first right-hand side that is not zero
         self.products = 0
         self.is_solved = True  # else corrections of the guess say nothing
 
     def solve(self, d: Array, free: BoolArray) -> Array:
         """Fill the free entries of d by conjugate gradients, from those it has; the gradient of the model there."""
         chosen = free[self.moving]
-        change = d[self.moving] - self.step
+        wanted = d[self.moving]
+        change = wanted - self.step
         if change.any():
-            self._move(change, self.product(change))
-        if self.shift is None:
+            self.slope = self.slope - self.product(change)
+        self.step = wanted  # at a bound to the last digit, which a sum of changes is not
+        if self.shift is None and self.slope[chosen].any():
             self.size = float(np.linalg.norm(self.slope[chosen]))
             self.shift = self.damping * min(1.0, self.size)
-        rhs = self.slope[chosen] - self.shift * self.step[chosen]
-        if self.size > 0 and rhs.any():
-            self._move(*self._free(rhs, free, chosen, self.shift))
+        rhs = self.slope[chosen] - (self.shift or 0.0) * self.step[chosen]
+        if self.shift is not None and rhs.any():
+            change, image = self._free(rhs, free, chosen, self.shift)
+            self.step, self.slope = self.step + change, self.slope - image
         d[self.moving] = self.step
         slope = np.zeros_like(d)
         slope[self.moving] = self.slope
         return slope
-
-    def _move(self, change: Array, image: Array) -> None:
-        self.step, self.slope = self.step + change, self.slope - image
 
     def _free(self, rhs: Array, free: BoolArray, chosen: BoolArray, shift: float) -> tuple[Array, Array]:
         """What the free entries of the step lack, and its product with H in all variables that move."""
@@ -209,7 +209,7 @@ class Model:
             return self.product(v)
 
         inverse = self.problem.preconditioner(self.z, free, shift)
-        goal = CG_TOLERANCE * self.size
+        goal = CG_TOLERANCE * max(self.size, float(np.linalg.norm(rhs)))
         solution, image, self.is_solved = conjugate_gradients(product, chosen, shift, rhs, inverse, goal)
         return solution, image
 
