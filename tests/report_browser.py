@@ -11,6 +11,8 @@ import time
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
 WAIT = 60.0  # seconds, on a busy machine
+# a page needs no network, and a browser that looks for one may wait for it
+QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic")
 DRAWN = "document.readyState === 'complete' && document.querySelectorAll('#bands path').length > 3"
 KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35, "Tab": 9}
 
@@ -27,7 +29,7 @@ class Browser:
             os.dup2(copies[0], 3)
             os.dup2(copies[1], 4)
 
-        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"]
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage", *QUIET]
         self.process = subprocess.Popen(
             [CHROMIUM, *options, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"],
             preexec_fn=connect,
