@@ -29,7 +29,14 @@ class Browser:
             os.dup2(copies[0], 3)
             os.dup2(copies[1], 4)
 
-        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage", *QUIET]
+        options = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+            *QUIET,
+        ]
         self.process = subprocess.Popen(
             [CHROMIUM, *options, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"],
             preexec_fn=connect,
