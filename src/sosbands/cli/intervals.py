@@ -180,7 +180,8 @@ def note_few_rows(says: Output, n: int, size: float | int | str, level: float, k
     if held < needed:
         says.note(
             f"--calibration-size {size} holds {held} of {many(n, 'row')} back, but {percent(level)} intervals take "
-            f"{needed:.0f}: they will be infinite; hold back {needed:.0f} or more, or ask for a smaller --confidence-level"
+            f"{needed:.0f}: they will be infinite; hold back {needed:.0f} or more, or ask for a smaller "
+            "--confidence-level"
         )
     if n - held < min(FEW, held):
         says.note(
