@@ -49,8 +49,9 @@ def test_evaluation_copies_and_files_know_of_it(table, tmp_path):
 
     X, y = table
     model = SplitCP(random_state=0).fit(X, y)
-    row = model.evaluate(X, y)
-    assert model.set_output(intervals="pandas").evaluate(X, y) == row
+    held = model.calibration_rows_
+    row = model.evaluate(X.iloc[held], y[held])
+    assert model.set_output(intervals="pandas").evaluate(X.iloc[held], y[held]) == row
     assert isinstance(clone(model).fit(X, y).predict_interval(X), pd.DataFrame)
     model.save(tmp_path / "m.model")
     again = sosbands.load(tmp_path / "m.model")

@@ -453,6 +453,18 @@ def test_groups_without_calibration_rows_are_named():
     assert set(found) == {True, False}
 
 
+def test_learning_rows_given_to_evaluate_are_noticed(model):
+    learn, held = model.learning_rows_, model.calibration_rows_
+    with pytest.warns(LearningRowsWarning, match=r"^40 of the 80 rows given to evaluate .* on new rows") as caught:
+        everything = model.evaluate(X, Y)
+    assert caught[0].filename == __file__
+    new = model.evaluate(X[held], Y[held])  # no warning: these were not learnt from
+    assert everything["coverage"] != new["coverage"]
+    model.evaluate(X[learn], Y[learn] + 1e-3)
+    frozen = fast(FrozenEstimator(model.estimator_)).fit(X, Y)
+    frozen.evaluate(X, Y)  # no warning: who froze it knows what it has seen
+
+
 def test_learning_rows_given_to_conformalize_are_noticed(model):
     learn, held = model.learning_rows_, model.calibration_rows_
     again = clone(model).fit(X, Y)

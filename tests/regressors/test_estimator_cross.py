@@ -16,7 +16,7 @@ from coverage_contract import LAWS, assert_coverage
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
 from sosbands.baselines import GradientBoostingCQR, HomoscedasticGP, LocallyWeightedCP, SplitCP
 from sosbands.conformal.cross import cross_intervals, proven_coverage
-from sosbands.exceptions import CrossedIntervalsWarning, TooFewCalibrationPointsWarning
+from sosbands.exceptions import CrossedIntervalsWarning, LearningRowsWarning, TooFewCalibrationPointsWarning
 from sosbands.plotting import plot_active_rows, plot_bands, plot_calibration
 from sosbands.regressors.cross import fold_of_rows
 from sosbands.report import write_page
@@ -359,7 +359,10 @@ def test_baselines_take_it_and_come_back_from_files(method, tmp_path):
     model.save(tmp_path / "model")
     loaded = sosbands.load(tmp_path / "model")
     assert np.array_equal(loaded.predict_interval(X, [0.5, 0.8]), model.predict_interval(X, [0.5, 0.8]))
-    assert 0.7 < model.evaluate(X, y)["coverage"] <= 1
+    new = rows(200, seed=1)
+    assert 0.7 < model.evaluate(*new)["coverage"] <= 1
+    with pytest.warns(LearningRowsWarning, match="40 of the 40 rows given to evaluate"):
+        model.evaluate(X, y)
 
 
 def test_bands_come_back_from_files(fitted, tmp_path):

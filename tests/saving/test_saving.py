@@ -490,7 +490,7 @@ def test_files_from_before_distributions_are_read(model, path):
     path.write_bytes(closed(arrays, facts))
     loaded = load(path)
     assert_same(loaded, model)
-    assert "crps" not in loaded.evaluate(X, Y)
+    assert "crps" not in loaded.evaluate(X_NEW, np.zeros(len(X_NEW)))
     with pytest.raises(ValueError, match="which an earlier version made, keeps no places inside the band"):
         loaded.predict_quantile(X_NEW, 0.5)
 

@@ -268,11 +268,15 @@ class IntervalMixin(DistributionMixin):
         read_share(lower_share, read_kind(self.calibration))
         band, (ends,) = self._band_and_ends(X, [level], lower_share, groups, likelihood_ratio)
         observed = read_target(y, len(ends))
+        self._look_at_evaluated(X, observed)
         points = self._metric_points(X)
         row = evaluate_intervals(
             observed, ends[:, 0], ends[:, 1], confidence_level=level, sample_weight=sample_weight, **points
         )
         return row | self._distribution_scores(band, observed, groups, likelihood_ratio, sample_weight)
+
+    def _look_at_evaluated(self, X: Any, target: Array) -> None:
+        """Warn of rows that say little about new ones, where that is known."""
 
     def _distribution_scores(
         self, band: Band, y: Array, groups: Any, likelihood_ratio: Any, sample_weight: Any

@@ -216,16 +216,25 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         self._check_parameters()
         rows = self._read(X, reset=False)
         target = read_target(y, len(rows))
+        seen = self._warn_of_learnt(caller, rows, target, "the coverage guarantee needs rows that fit has not seen")
+        return Calibration.of(self._in_blocks(rows)[1], target, groups, likelihood_ratio), seen
+
+    def _warn_of_learnt(self, caller: str, rows: Rows, target: Array, why: str) -> int:
+        """How many rows were learnt from, beyond chance; if any, a warning to the caller of the public method."""
         hashes = self._hashes(rows, target)
         seen = learnt_rows(hashes, self.learning_hashes_)
         if seen:
             warnings.warn(
-                f"{seen} of the {len(hashes)} rows given to {caller} were learnt from in fit: the coverage "
-                "guarantee needs rows that fit has not seen",
+                f"{seen} of the {len(hashes)} rows given to {caller} were learnt from in fit: {why}",
                 LearningRowsWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return Calibration.of(self._in_blocks(rows)[1], target, groups, likelihood_ratio), seen
+        return seen
+
+    def _look_at_evaluated(self, X: Any, target: Array) -> None:
+        why = "on new rows coverage may be lower and intervals worse"
+        if not learns_nothing(getattr(self, "estimator_", None)):
+            self._warn_of_learnt("evaluate", self._read(X, reset=False), target, why)
 
     def _calibrate(self, calibration: Calibration, n_learnt: int, *, kept: int) -> None:
         before = min(kept, getattr(self, "n_learnt_calibration_rows_", 0))
