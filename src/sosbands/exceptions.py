@@ -92,7 +92,7 @@ class UntrustedTypesError(SosbandsError, ValueError):
 
 
 class LearningRowsWarning(SosbandsWarning):
-    """Calibration rows were already learnt from, so that coverage is not guaranteed."""
+    """Rows given to calibrate or evaluate were already learnt from: they promise, and say, little about new ones."""
 
 
 LITTLE_SUPPORT = 0.5  # below it rows count as far from the learning data: warned of, counted and drawn grey
