@@ -16,7 +16,7 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
-.PHONY: help install demo test test-core test-lowest test-newest dist docs lint format type bench attack evidence reproduce clean
+.PHONY: help install demo test test-core test-lowest test-newest dist docs lint format type bench bench-fit attack evidence reproduce clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -26,7 +26,7 @@ install: $(STAMP)  ## create the virtual environment and install the package wit
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev]" --group studies
 	@touch $@
 
 demo: $(STAMP)  ## automatic intervals for late deliveries, with a comparison: words, a picture and an interactive page
@@ -43,12 +43,12 @@ test-core: $(STAMP)  ## kernels, problems, solvers, bands and calibration only: 
 LET_PASS := -W default::DeprecationWarning -W default::PendingDeprecationWarning
 test-lowest: $(TOOLED)  ## the test suite with the lowest version of every dependency, on LOWEST_PYTHON (3.11)
 	$(UV) venv --quiet --clear --python $(LOWEST_PYTHON) build/lowest
-	$(UV) pip install --quiet --python build/lowest --resolution lowest-direct --editable ".[test]"
+	$(UV) pip install --quiet --python build/lowest --resolution lowest-direct --editable ".[test]" --group studies
 	build/lowest/bin/python -m pytest -n 2 --dist loadfile $(LET_PASS) $(TESTS)
 
 test-newest: $(TOOLED)  ## the test suite with the newest version of every dependency, on NEWEST_PYTHON (3.13)
 	$(UV) venv --quiet --clear --python $(NEWEST_PYTHON) build/newest
-	$(UV) pip install --quiet --python build/newest --upgrade --editable ".[dev]"
+	$(UV) pip install --quiet --python build/newest --upgrade --editable ".[dev]" --group studies
 	build/newest/bin/python -m pytest -n 2 --dist loadfile $(TESTS)
 
 # Prints the size of the archives and the processor time of an import.
@@ -82,6 +82,10 @@ type: $(STAMP)  ## static types, strict
 
 bench: $(STAMP)  ## the solvers against the paper's recipe, paths, large n (half an hour; QUICK=1 under a minute)
 	$(BIN)/python -m benchmarks.bench $(if $(QUICK),--quick)
+
+bench-fit: $(STAMP)  ## what a default fit costs, stage by stage, beside LightGBM and CatBoost (QUICK=1: 300 rows; needs SOSBANDS_DATA)
+	$(BIN)/python -m pip install --quiet --group rivals
+	$(BIN)/python -m benchmarks.fit_cost $(if $(QUICK),--sizes 300)
 
 attack: $(STAMP)  ## tries to break the package, under 30 minutes; goes on where it stopped (QUICK=1 a minute, AGAIN=1 breaches once more)
 	$(BIN)/python -m attack --jobs 2 $(if $(QUICK),--quick) $(if $(AGAIN),--again)

@@ -20,6 +20,7 @@ from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_limits
 
 from sosbands import GaussianProcess, SoSBandRegressor, learn_bands
+from sosbands.bands import BandSettings
 from sosbands.baselines import SplitCP
 from sosbands.regressors import PAPER_SETTINGS
 
@@ -28,7 +29,7 @@ QUICK = 7
 FORKS = 4  # of an attempt
 PATIENCE = 50  # seconds after which a child counts as hanging
 SAME, OTHER, FAILED = 0, 3, 4  # how a child ends
-FIXED = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "conformal_score": "added", "rank": 20}
+FIXED = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "bands": BandSettings(rank=20)}
 
 
 # ---------------------------------------------------------------- work, which gives its numbers as bytes

@@ -16,8 +16,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +54,7 @@ if way == "step":
             return made
         return call
     os.fsync, os.replace = around(os.fsync), around(os.replace)
-from sosbands.cli.interruption import stop_on_signals
+from sosbands.cli.app import stop_on_signals
 if program == "sosbands":
     from sosbands.cli.app import app
 else:
@@ -111,7 +110,7 @@ def attempt(number: int) -> str:
     plan = Plan.of(number)
     work = _work(plan.command, plan.stored)
     wanted = _undisturbed(plan.command, plan.stored)
-    with tempfile.TemporaryDirectory(prefix="kills-") as name, _cache(Path(name) / "cache"):
+    with tempfile.TemporaryDirectory(prefix="kills-") as name:
         folder = Path(name) / "work"
         _prepare(work, folder)
         before = b"an old file, longer than nothing\n" if plan.old else None
@@ -223,27 +222,13 @@ def _run_here(work: Work, folder: Path) -> None:
     assert result.exit_code == 0, f"{work.words} cannot be run again: {result.stderr[-2000:]}"
 
 
-@contextmanager
-def _cache(folder: Path) -> Iterator[None]:
-    """A cache of our own, here and in processes that are started."""
-    before = os.environ.get("XDG_CACHE_HOME")
-    os.environ["XDG_CACHE_HOME"] = str(folder)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["XDG_CACHE_HOME"]
-        else:
-            os.environ["XDG_CACHE_HOME"] = before
-
-
 # ---------------------------------------------------------------- commands and what they give
 
 
 @functools.cache
 def _undisturbed(command: str, stored: bool) -> Undisturbed:
     work = _work(command, stored)
-    with tempfile.TemporaryDirectory(prefix="kills-") as name, _cache(Path(name) / "cache"):
+    with tempfile.TemporaryDirectory(prefix="kills-") as name:
         folder = Path(name) / "work"
         _prepare(work, folder)
         clock = time.process_time()

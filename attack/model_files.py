@@ -1,8 +1,9 @@
 """Flipped bits and forged model files: a named error or the same predictions; no file, little memory, little time.
 
-Most attempts flip bits of a file anywhere. `FORGED` of them forge one with a right checksum, in our own plain part, in
-the header, or in the archive of the point model. Each is read in a process of its own, which may take no more than
-`MEMORY` and `SECONDS` and may write nothing.
+Most attempts flip bits of a file anywhere. `FORGED` of them forge one with a right checksum: its first line, its
+archive, or the nodes and arrays in it. Each is read in a process of its own, which may take no more than `MEMORY` and
+`SECONDS` and may write nothing. What was `CHANGED` under a right checksum is another model, which may predict anything
+or fail.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import multiprocessing
 import os
 import resource
-import struct
 import tempfile
 import time
 import warnings
@@ -30,11 +31,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from sosbands import GaussianProcess, SmoothingSplineRegressor, SoSBandRegressor, load
+from sosbands.bands import BandSettings
 from sosbands.baselines import HomoscedasticGP
 from sosbands.exceptions import ModelFileError, UntrustedTypesError
 from sosbands.point_models import ModelBlend
-from sosbands.regressors.parameters import PAPER_SETTINGS
-from sosbands.saving import container, files
+from sosbands.regressors import PAPER_SETTINGS
+from sosbands.saving import archive
 from sosbands.tables import TableEncoder
 
 FULL = 2200
@@ -43,7 +45,7 @@ MEMORY = 500 * 2**20  # bytes, beyond what the process had before
 SECONDS = 2.0  # of the processor
 FORGED = 200  # the first attempts with an even number
 
-Arrays = dict[str, np.ndarray]
+SCHEMA = "schema.json"
 Rng = np.random.Generator
 Ask = Callable[[Any], bool]
 
@@ -52,13 +54,8 @@ def attempt(number: int) -> str:
     """One file, spoilt in a way that the number decides, and what reading it came to."""
     rng = np.random.default_rng([18, number])
     original, ask = _base(number)
-    name, forged = "flipped", original
-    if number % 2 == 0 and number < 2 * FORGED:
-        forger = FORGERS[(number // 2) % len(FORGERS)]
-        name, forged = forger.__name__.strip("_"), forger(original, rng)
-    else:
-        forged = _flipped(original, rng)
-    return judged(forged, ask, name)
+    forger = FORGERS[(number // 2) % len(FORGERS)] if number % 2 == 0 and number < 2 * FORGED else _flipped
+    return judged(forger(original, rng), ask, forger.__name__.strip("_"), may_differ=forger in CHANGED)
 
 
 def prepare(number: int) -> None:
@@ -70,7 +67,7 @@ def _base(number: int) -> Base:
     return BASES[(number // 2) % len(BASES)]()
 
 
-def judged(data: bytes, ask: Ask, name: str = "file") -> str:
+def judged(data: bytes, ask: Ask, name: str = "file", *, may_differ: bool = False) -> str:
     """What reading these bytes comes to, in a process of its own; `ask` compares what a model predicts."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -85,9 +82,10 @@ def judged(data: bytes, ask: Ask, name: str = "file") -> str:
         child.join(1)
         child.kill()
         left = sorted(os.listdir(folder))
-    assert found in ("refused", "identical"), f"{name}: {found}"
+    fine = ("refused", "identical", *(("other intervals", "no intervals") if may_differ else ()))
+    assert found.partition(" (")[0] in fine, f"{name}: {found}"
     assert left == ["model"], f"{name}: {left} in the folder"
-    return f"{name}: {found}"
+    return f"{name}: {found.partition(' (')[0]}"
 
 
 def _in_child(sender: Any, data: bytes, ask: Ask, folder: str) -> None:
@@ -100,7 +98,8 @@ def _in_child(sender: Any, data: bytes, ask: Ask, folder: str) -> None:
     with contextlib.suppress(EOFError), contextlib.redirect_stderr(io.StringIO()):
         found = _outcome(ask)
     seconds, memory = time.process_time() - start, _most_memory() - before
-    found += f" after {seconds:.1f} s" * (seconds > SECONDS) + f" in {memory / 2**20:.0f} MB" * (memory > MEMORY)
+    if seconds > SECONDS or memory > MEMORY:
+        found = f"{memory / 2**20:.0f} MB and {seconds:.1f} s until it was {found}"
     sender.send(found)
     os._exit(0)
 
@@ -122,6 +121,8 @@ def _outcome(ask: Ask) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             same = ask(model)
+    except Exception as error:
+        return f"no intervals ({type(error).__name__}: {error})"
     except BaseException as error:
         return f"predict_interval raised {type(error).__name__}: {error}"
     return "identical" if same else "other intervals"
@@ -132,7 +133,13 @@ def _outcome(ask: Ask) -> str:
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (60, 2))
 Y = X[:, 0] + (1.2 + X[:, 1]) * RNG.exponential(size=60)
-FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
+FAST = {
+    **PAPER_SETTINGS,
+    "lengthscale": "median",
+    "symmetry_penalty": 1.0,
+    "bands": BandSettings(tol=1e-2),
+    "random_state": 0,
+}
 Base = tuple[bytes, Ask]
 
 
@@ -194,69 +201,66 @@ BASES = (_bands, _table, _process, _copies)
 def _flipped(data: bytes, rng: Rng) -> bytes:
     """One to four bits flipped, often in the header, or the end cut off."""
     spoilt = bytearray(data)
-    header = 8 + int.from_bytes(data[:8], "little")
+    header = data.index(b"\n") + 1
     for _ in range(rng.integers(1, 5)):
         place = rng.integers(header if rng.random() < 0.3 else len(spoilt))
         spoilt[place] ^= 1 << int(rng.integers(8))
     return bytes(spoilt[: rng.integers(len(spoilt))] if rng.random() < 0.05 else spoilt)
 
 
-def opened(data: bytes) -> tuple[Arrays, dict[str, str]]:
-    """Arrays and facts of a file."""
-    with tempfile.NamedTemporaryFile() as file:
-        Path(file.name).write_bytes(data)
-        return container.read_arrays(Path(file.name)), container.read_facts(Path(file.name))
+def opened(data: bytes) -> dict[str, bytes]:
+    """Members of the archive of a file."""
+    with zipfile.ZipFile(io.BytesIO(data.partition(b"\n")[2])) as held:
+        return {name: held.read(name) for name in held.namelist()}
 
 
-def closed(arrays: Arrays, facts: dict[str, str]) -> bytes:
-    """A file of these arrays and facts with a right checksum."""
-    with tempfile.TemporaryDirectory() as folder:
-        facts = {name: value for name, value in facts.items() if name != "sha256"}
-        container.write(Path(folder, "file"), arrays, facts)
-        return Path(folder, "file").read_bytes()
+def closed(held: bytes | dict[str, bytes], **facts: Any) -> bytes:
+    """A file of this archive, or of these members, with a right checksum; `facts` say something else."""
+    data = held if isinstance(held, bytes) else zipped(held)
+    facts = {"kind": archive.KIND, "format": archive.FORMAT, "sosbands": "9.1", "size": len(data), **facts}
+    return json.dumps({"sha256": archive.digest(facts, data), **facts}).encode() + b"\n" + data
 
 
-def with_objects(data: bytes, change: Callable[[list[Any]], Any]) -> bytes:
-    """A file with other objects in its plain part."""
-    arrays, facts = opened(data)
-    objects = json.loads(arrays[files.MODEL].tobytes())
-    changed = change(objects)
-    text = changed if isinstance(changed, bytes) else json.dumps(objects if changed is None else changed).encode()
-    arrays[files.MODEL] = np.frombuffer(text, dtype=np.uint8)
-    return closed(arrays, facts)
-
-
-def with_archive(data: bytes, change: Callable[[dict[str, bytes]], Any]) -> bytes:
-    """A file with other members in the archive of its point model."""
-    arrays, facts = opened(data)
-    archive = arrays.get(files.FOREIGN)
-    members = {"schema.json": b"{}"}
-    if archive is not None:
-        with zipfile.ZipFile(io.BytesIO(archive.tobytes())) as held:
-            members = {name: held.read(name) for name in held.namelist()}
-    changed = change(members)
-    arrays[files.FOREIGN] = np.frombuffer(changed if isinstance(changed, bytes) else zipped(members), dtype=np.uint8)
-    return closed(arrays, facts)
-
-
-def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """An archive of these members."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as archive:
+    with zipfile.ZipFile(file, "w", method) as held:
         for name, content in members.items():
-            archive.writestr(name, content)
+            held.writestr(name, content)
     return file.getvalue()
 
 
-def with_schema(data: bytes, change: Callable[[Any], Any]) -> bytes:
-    """A file with other nodes in the archive of its point model."""
+def with_schema(data: bytes, change: Callable[[Any], Any], members: dict[str, bytes] | None = None) -> bytes:
+    """A file with other nodes, and further members."""
+    held = opened(data)
+    schema = json.loads(held[SCHEMA])
+    found = change(schema)
+    text = found if isinstance(found, bytes) else json.dumps(schema).encode()
+    return closed({**held, **(members or {}), SCHEMA: text})
 
-    def changed(members: dict[str, bytes]) -> None:
-        schema = json.loads(members["schema.json"])
-        found = change(schema)
-        members["schema.json"] = found if isinstance(found, bytes) else json.dumps(found or schema).encode()
 
-    return with_archive(data, changed)
+def objects_of(schema: Any, kind: str = "sosbands.") -> list[dict[str, Any]]:
+    """The nodes of objects whose types begin with this."""
+    found, waiting = [], [schema]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            full = f"{each.get('__module__')}.{each.get('__class__')}"
+            found += [each] if full.startswith(kind) and "content" in each else []
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+    return found
+
+
+def with_planted(data: bytes, planted: Any, members: dict[str, bytes] | None = None) -> bytes:
+    """A file whose model has one more attribute."""
+
+    def change(schema: Any) -> None:
+        schema["content"]["content"]["planted_"] = planted
+        schema["content"]["key_types"]["content"].append(node("TypeNode"))
+
+    return with_schema(data, change, members)
 
 
 def node(loader: str, kind: str = "builtins.str", **fields: Any) -> dict[str, Any]:
@@ -270,191 +274,181 @@ def listed(*nodes: Any, **fields: Any) -> dict[str, Any]:
     return node("ListNode", "builtins.list", content=list(nodes), **fields)
 
 
-def with_first(data: bytes, planted: Any) -> bytes:
-    """A file whose point model is led by a node of ours."""
-    return with_schema(data, lambda schema: _led(schema, planted))
-
-
-def _led(schema: Any, planted: Any) -> None:
-    schema.update({"__loader__": "ListNode", "__module__": "builtins", "__class__": "list", "protocol": 2})
-    schema["content"] = [planted, *schema.get("content", [])]
+def _some_fields(schema: Any, rng: Rng) -> tuple[dict[str, Any], str]:
+    """The attributes of an object of this package, and the name of one."""
+    fields = [each["content"]["content"] for each in objects_of(schema) if each["content"]["content"]]
+    found = fields[rng.integers(len(fields))]
+    return found, str(rng.choice(sorted(found)))
 
 
 def _dropped(data: bytes, rng: Rng) -> bytes:
     """A field that is missing."""
 
-    def change(objects: list[Any]) -> None:
-        fields = objects[rng.integers(len(objects))]["fields"]
-        if fields:
-            del fields[str(rng.choice(sorted(fields)))]
+    def change(schema: Any) -> None:
+        fields, name = _some_fields(schema, rng)
+        del fields[name]
 
-    return with_objects(data, change)
-
-
-WRONG: tuple[Any, ...] = (
-    "text",
-    -(10**30),
-    [],
-    [[[]]],
-    True,
-    {"$": "float", "is": "nan"},
-    {"$": "foreign", "at": 0},
-    {"$": "object", "at": 0},
-    {"$": "array", "name": "0"},
-    {"$": "tuple", "items": [1, "a"]},
-    {"$": "dict", "items": [["a", 1]]},
-    {"$": "items", "shape": [1], "items": [None]},
-    {"$": "texts", "of": {"$": "array", "name": "0"}},
-    {"$": "times", "dtype": "M8[s]", "of": {"$": "array", "name": "0"}},
-)
-ODD: tuple[Any, ...] = (
-    {"$": "object", "at": 10**9},
-    {"$": "object", "at": -1},
-    {"$": "foreign", "at": True},
-    {"$": "array", "name": "model"},
-    {"$": "model"},
-    {"$": "__init__"},
-    {"$": ["tuple"]},
-    {"$": "dict", "items": [[[], 1]]},
-    {"$": "items", "shape": [10**9, 10**9], "items": []},
-    {"$": "items", "shape": [-1], "items": [1]},
-    {"$": "times", "dtype": "O", "of": {"$": "array", "name": "0"}},
-    {"$": "float", "is": "1e308"},
-    {"no": "kind"},
-)
+    return with_schema(data, change)
 
 
 def _retyped(data: bytes, rng: Rng) -> bytes:
-    """A field of the learnt part, or a parameter, of another type."""
+    """A field of another type, or that is another part of the model."""
 
-    def change(objects: list[Any]) -> None:
-        fields = objects[rng.integers(len(objects))]["fields"]
-        name = str(rng.choice(sorted(fields) or ["new_"]))
-        fields[name] = WRONG[rng.integers(len(WRONG))]
+    def change(schema: Any) -> None:
+        fields, name = _some_fields(schema, rng)
+        others, other = _some_fields(schema, rng)
+        wrong = (
+            *(node("JsonNode", content=text) for text in WRONG),
+            listed(node("JsonNode", content="1")),
+            node("TupleNode", "builtins.tuple", content=[]),
+            node("NdArrayNode", "numpy.ndarray", type="numpy", file="few.npy", __id__=1),
+            node("FunctionNode", "numpy.sin"),
+            others[other],
+        )
+        fields[name] = wrong[rng.integers(len(wrong))]
 
-    return with_objects(data, change)
+    return with_schema(data, change, {"few.npy": npy((2,), "<f8", bytes(16))})
+
+
+WRONG = ('"text"', str(-(10**30)), "[]", "[[[]]]", "true", "NaN", "null", "1e999", '{"a": 1}', "3")
 
 
 def _misdirected(data: bytes, rng: Rng) -> bytes:
-    """A value of no kind, or a part that is not there."""
+    """A value of no kind, or a part that is not there or somewhere else."""
+    odd: tuple[Any, ...] = (
+        {"__id__": 10**9},
+        {"__id__": [1]},
+        {"__id__": True, **node("JsonNode", content="1")},
+        {"__loader__": "ObjectNode"},
+        {"no": "kind"},
+        node("JsonNode", content="{"),
+        node("JsonNode", content="[" * 100_000),
+        node("JsonNode", content=3),
+        node("NdArrayNode", "numpy.ndarray", type="numpy", file="nowhere.npy", __id__=1),
+        node("NdArrayNode", "numpy.ndarray", type="numpy", file=SCHEMA, __id__=1),
+        node("ObjectNode", "sosbands.bands.functions.SoSFunction"),
+        "text",
+        None,
+        [],
+    )
 
-    def change(objects: list[Any]) -> None:
-        fields = objects[rng.integers(len(objects))]["fields"]
-        fields[str(rng.choice(sorted(fields) or ["new_"]))] = ODD[rng.integers(len(ODD))]
+    def change(schema: Any) -> None:
+        fields, name = _some_fields(schema, rng)
+        identity = fields[name].get("__id__")
+        way = rng.integers(len(odd) + 1)
+        fields[name] = odd[way] if way < len(odd) else {"__id__": identity, **node("JsonNode", content="1")}
 
-    return with_objects(data, change)
+    return with_schema(data, change)
+
+
+RESHAPED: tuple[Callable[[Any], Any], ...] = (
+    lambda a: a[:-1],
+    lambda a: a[..., None],
+    lambda a: a.reshape(-1),
+    lambda a: np.concatenate([a, a]),
+    lambda a: a[:0],
+    lambda a: a.view(np.uint8),
+    lambda a: a.sum().reshape(()),
+    lambda a: a[::-1],
+    lambda a: -a,
+    lambda a: np.full(a.shape, 10**9),
+    lambda a: a.astype(np.float16),
+    lambda a: a.astype(str),
+)
 
 
 def _reshaped(data: bytes, rng: Rng) -> bytes:
-    """An array of the learnt part of another shape; other numbers would be another model."""
-    arrays, facts = opened(data)
-    names = sorted(name for name in arrays if name.startswith("arrays/"))
-    name = str(rng.choice(names))
-    ways = (
-        lambda a: a[:-1],
-        lambda a: a[..., None],
-        lambda a: a.reshape(-1),
-        lambda a: np.concatenate([a, a]),
-        lambda a: a[:0],
-        lambda a: a.view(np.uint8),
-        lambda a: a.sum().reshape(()),
-    )
-    arrays[name] = np.ascontiguousarray(ways[rng.integers(len(ways))](arrays[name]))
-    return closed(arrays, facts)
+    """An array of another shape or type, those of the nodes of trees among them."""
+    held = opened(data)
+    name = str(rng.choice([name for name in held if name.endswith(".npy")]))  # in the order of the model
+    with contextlib.suppress(ValueError, IndexError, TypeError):  # arrays that cannot be spoilt in that way
+        array = np.load(io.BytesIO(held[name]))
+        file = io.BytesIO()
+        np.save(file, RESHAPED[rng.integers(len(RESHAPED))](array), allow_pickle=False)
+        held[name] = file.getvalue()
+    return closed(held)
 
 
 def _renamed(data: bytes, rng: Rng) -> bytes:
     """An object of another type."""
-    kinds = ("os.system", "sosbands.cli.app.main", "builtins.eval", "Calibration", "SplitCP", "StationaryKernel", "")
-    kinds += ("SoSBandRegressor", "METHODS", "make_method", "__class__", "numpy.ndarray", "posix.system")
+    kinds = ("os.system", "sosbands.cli.app.main", "builtins.eval", "sosbands._files.written", "posix.system")
+    kinds += ("sosbands.conformal.calibration.Calibration", "sosbands.baselines.split.SplitCP", "numpy.ndarray", ".")
+    kinds += ("sosbands.comparison.store.LineFile", "sosbands.saving.trees.PackedTrees", "sklearn.tree._tree.Tree")
 
-    def change(objects: list[Any]) -> None:
-        objects[rng.integers(len(objects))]["type"] = kinds[rng.integers(len(kinds))]
+    def change(schema: Any) -> None:
+        objects = objects_of(schema)
+        chosen = objects[rng.integers(len(objects))]
+        chosen["__module__"], _, chosen["__class__"] = kinds[rng.integers(len(kinds))].rpartition(".")
 
-    return with_objects(data, change)
+    return with_schema(data, change)
 
 
 def _malformed(data: bytes, rng: Rng) -> bytes:
-    """A plain part that is no list of objects, is very deep, or holds very much."""
+    """A schema that is no tree of nodes, is very deep, or holds very much."""
     texts = (
         b"",
         b"[]",
         b"{}",
         b"[null]",
-        b'[{"type": "Rules", "fields": []}]',
-        b"[" * 100_000,
-        b"[" * 900 + b"]" * 900,
-        b"[" + b"[],[]," * 2_000_000 + b"[]]",
-        b"[" + b"9" * 100_000 + b"]",
         b"[NaN]",
         b'"\\ud800"',
         b"\xff\xfe",
-        b'[{"type": "Rules", "fields": {"level": 1e999}}]',
+        b"[" * 100_000,
+        b'{"a":' * 900 + b"1" + b"}" * 900,
+        b"[" + b"[],[]," * 2_000_000 + b"[]]",
+        b'{"protocol": 2, "x": [' + b"[],[]," * 2_000_000 + b"[]]}",
+        b'{"protocol": 2, "__loader__": "ListNode", "x": [' + b'{"":{}},' * 150_000 + b"1]}",
+        b"[" + b"9" * 100_000 + b"]",
+        b'{"protocol": 0}',
+        b'{"protocol": 1e400, "__loader__": "ListNode"}',
+        b'{"protocol": true}',
+        b'{"protocol": 2, "__loader__": "ListNode", "__module__": "builtins", "__class__": "list", "content": []}',
+        b'{"protocol": 2, "__loader__": ["ListNode"], "__module__": 1, "__class__": 2, "content": [[]]}',
+        b'{"protocol": 2, "__loader__": "ListNode", "__id__": [1], "__module__": "a", "__class__": "b"}',
     )
-    return with_objects(data, lambda _: texts[rng.integers(len(texts))])
-
-
-def _of_other_format(data: bytes, rng: Rng) -> bytes:
-    """Odd format numbers and versions."""
-    numbers = ("0", "-1", "4.0", "4e0", "inf", "nan", "Infinity", "", " 4", "\u0664", "1" * 5000, "None", "3", "5")
-    arrays, facts = opened(data)
-    return closed(arrays, {**facts, "format": numbers[rng.integers(len(numbers))]})
+    return with_schema(data, lambda _: texts[rng.integers(len(texts))])
 
 
 def _of_odd_header(data: bytes, rng: Rng) -> bytes:
-    """A header that lies about its length, or about the place, shape or type of arrays."""
-    length = int.from_bytes(data[:8], "little")
-    header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
-    names = [name for name in header if name != "__metadata__"]
-    name = str(rng.choice(names))
-    way = rng.integers(9)
-    if way == 0:
-        return struct.pack("<Q", (0, 1, length + 1, 10**9, 2**62, 2**64 - 1)[rng.integers(6)]) + data[8:]
-    if way == 1:
-        header[name]["shape"] = [2**40, 2**40]
-    elif way == 2:
-        header[name]["shape"] = [-1]
-    elif way == 3:
-        header[name]["dtype"] = str(rng.choice(["F64", "BF16", "O", "U8", "F8_E4M3", "evil"]))
-    elif way == 4:
-        header[name]["data_offsets"] = header[names[0]]["data_offsets"]
-    elif way == 5:
-        header[name]["data_offsets"] = [0, 2**60]
-    elif way == 6:
-        header = {f"arrays/{k}": {"dtype": "F64", "shape": [0], "data_offsets": [0, 0]} for k in range(60_000)}
-    elif way == 7:
-        header["__metadata__"] = rng.choice(["x", "y"]).item()
-    else:
-        header[name] = []
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + body
+    """A first line of another format, that lies about sizes, or is none."""
+    formats = (0, -1, 4.0, True, "1", [], None, 10**300, math.inf, math.nan, 2, {"a": 1})
+    changes: tuple[dict[str, Any], ...] = (
+        *({"format": number} for number in formats),
+        {"size": 10**18},
+        {"size": -1},
+        {"size": "1"},
+        {"kind": "another"},
+        {"sosbands": [[]]},
+        {"sosbands": "x" * 5000},
+        {"begins": 1},
+    )
+    held = data.partition(b"\n")[2]
+    way = rng.integers(len(changes) + 2)
+    if way < len(changes):
+        return closed(held, **changes[way])
+    return (b"[" * 400 if way == len(changes) else b"{" * 10**6) + b"\n" + held
 
 
 def _of_odd_members(data: bytes, rng: Rng) -> bytes:
-    """An archive that is compressed, encrypted, full of members, overlapping or none."""
-    way = rng.integers(9)
-
-    def change(members: dict[str, bytes]) -> Any:
-        first = next(iter(members))
-        if way == 0:
-            return zipped({**members, "zeros.npy": bytes(300 * 2**20)}, zipfile.ZIP_DEFLATED)
-        if way == 1:
-            return zipped(members, zipfile.ZIP_LZMA)
-        if way == 2:
-            return _patched(zipped(members), b"PK\x01\x02", 8, b"\x01")  # encrypted, says the list at the end
-        if way == 3:
-            return _patched(zipped(members), b"PK\x01\x02", 10, b"\x08")  # deflated, it says
-        if way == 4:
-            return _patched(zipped(members), b"PK\x01\x02", 24, b"\xff\xff\xff\x7f")  # large, it says
-        if way == 5:
-            return zipped({str(k): b"" for k in range(250_000)} if rng.random() < 0.2 else {first: b""})
-        if way == 6:
-            return b"PK\x03\x04" + bytes(1000)
-        if way == 7:
-            return zipped(members) + bytes(10)
-        return _patched(zipped(members), b"PK\x05\x06", 16, b"\xff\xff\xff\xff")
-
-    return with_archive(data, change)
+    """An archive that unpacks to much, is encrypted, full of members, overlapping or none."""
+    way, members = rng.integers(9), opened(data)
+    if way == 0:
+        return closed({**members, "zeros.npy": bytes(300 * 2**20)})
+    if way == 1:
+        return closed(zipped(members, zipfile.ZIP_LZMA))
+    if way == 2:
+        return closed(_patched(zipped(members), b"PK\x01\x02", 8, b"\x01"))  # encrypted, says the list at the end
+    if way == 3:
+        return closed(_patched(zipped(members), b"PK\x01\x02", 10, b"\x00"))  # not compressed, it says
+    if way == 4:
+        return closed(_patched(zipped(members), b"PK\x01\x02", 24, b"\xff\xff\xff\x7f"))  # large, it says
+    if way == 5:
+        return closed({str(k): b"" for k in range(250_000)} if rng.random() < 0.2 else {SCHEMA: b""})
+    if way == 6:
+        return closed(b"PK\x03\x04" + bytes(1000))
+    if way == 7:
+        return closed(zipped(members) + bytes(10))
+    return closed(_patched(zipped(members), b"PK\x05\x06", 16, b"\xff\xff\xff\xff"))
 
 
 def _patched(data: bytes, mark: bytes, offset: int, value: bytes) -> bytes:
@@ -470,13 +464,14 @@ def npy(shape: tuple[int, ...], dtype: str = "<f8", content: bytes = b"") -> byt
 
 
 def _of_odd_arrays(data: bytes, rng: Rng) -> bytes:
-    """Arrays and sparse matrices in the archive that lie about their size."""
+    """Arrays and sparse matrices that lie about their size."""
     huge = io.BytesIO()
     np.savez_compressed(huge, data=np.zeros(30_000_000))
     contents = (
         ("x.npy", npy((2**33,))),
         ("x.npy", npy((2**62, 2**62))),
         ("x.npy", npy((3,), "|O", b"cos\nsystem\n")),
+        ("x.npy", npy((3,), "|V1000000000")),
         ("x.npy", b"\x93NUMPY\x09\x09" + bytes(100)),
         ("x.npy", b""),
         ("x.npz", huge.getvalue()),
@@ -484,16 +479,9 @@ def _of_odd_arrays(data: bytes, rng: Rng) -> bytes:
         ("x.npy", npy((0, 2**62))),
     )
     name, content = contents[rng.integers(len(contents))]
-    loader = "SparseMatrixNode" if name.endswith("z") else "NdArrayNode"
+    loader, of = ("SparseMatrixNode", "scipy") if name.endswith("z") else ("NdArrayNode", "numpy")
     kind = "scipy.sparse._csr.csr_matrix" if name.endswith("z") else "numpy.ndarray"
-
-    def change(members: dict[str, bytes]) -> None:
-        members[name] = content
-        schema = json.loads(members["schema.json"])
-        _led(schema, node(loader, kind, type="scipy" if name.endswith("z") else "numpy", file=name))
-        members["schema.json"] = json.dumps(schema).encode()
-
-    return with_archive(data, change)
+    return with_planted(data, node(loader, kind, type=of, file=name, __id__=1), {name: content})
 
 
 def _with_code(data: bytes, rng: Rng) -> bytes:
@@ -501,25 +489,27 @@ def _with_code(data: bytes, rng: Rng) -> bytes:
     text = node("JsonNode", content='"touch broken"')
     path = node("JsonNode", content='"broken"')
     written = node("TupleNode", "builtins.tuple", content=[path, path])
+    nothing = node("DictNode", "builtins.dict", content={}, key_types=listed())
     planted = (
         node("FunctionNode", "os.system"),
         node("TypeNode", "os.system"),
         node("PartialNode", "functools.partial", content={"func": node("TypeNode", "os.system"), "args": written}),
         node("ConstructorFromReduceNode", "os.system", content=node("TupleNode", "builtins.tuple", content=[text])),
+        node("ConstructorFromReduceNode", "sosbands.comparison.store.LineFile", content=written),
         node("OperatorFuncNode", "operator.methodcaller", attrs=written),
-        node("MethodNode", "sklearn.tree._tree.Tree", content={"func": "tofile", "obj": text}),
         node("MethodNode", "numpy.ndarray", content={"func": "tofile", "obj": node("NdArrayNode", "numpy.ndarray")}),
         node("MethodNode", "sosbands.tables.encoder.TableEncoder", content={"func": "fit", "obj": text}),
-        node(
-            "ObjectNode", "subprocess.Popen", content=node("DictNode", "builtins.dict", content={}, key_types=listed())
-        ),
+        node("ObjectNode", "subprocess.Popen", content=nothing),
+        node("ObjectNode", "sosbands.cli.output.Output", content=nothing),
         node("ListNode", "numpy.savetxt", content=[path, path]),
+        node("ListNode", "sosbands._files.written", content=[path]),
+        node("ListNode", "sosbands.tuning.rules.Rules", content=[path]),
         node("LossNode", "os.system", content=listed(), __reduce__={"args": written}),
         node("SetNode", "builtins.exec", content=[text]),
         node("DefaultDictNode", "collections.defaultdict", content={"main": text, "default_factory": text}),
         node("EvilNode", "os.system"),
     )
-    return with_first(data, planted[rng.integers(len(planted))])
+    return with_planted(data, planted[rng.integers(len(planted))])
 
 
 def _with_traps(data: bytes, rng: Rng) -> bytes:
@@ -527,67 +517,63 @@ def _with_traps(data: bytes, rng: Rng) -> bytes:
     one, many = node("JsonNode", content="1"), node("JsonNode", content=str(10**9))
     doubling = listed(one, __id__=1)
     for k in range(2, 60):
-        doubling = listed(doubling, {"__id__": k - 1, **node("CachedNode")}, __id__=k)
+        doubling = listed(doubling, ({"__id__": k - 1}, listed(__id__=k - 1), one)[rng.integers(3)], __id__=k)
     deep: Any = one
     for _ in range(200):
         deep = listed(deep)
-    classes = node("NdArrayNode", "numpy.ndarray", type="numpy", file="classes.npy")
+    classes = node("NdArrayNode", "numpy.ndarray", type="numpy", file="classes.npy", __id__=1)
     arguments = node("TupleNode", "builtins.tuple", content=[one, classes, many])
-    tree = node("TreeNode", "sklearn.tree._tree.Tree", __reduce__={"args": arguments}, content=listed())
-    number = node("NdArrayNode", "numpy.void", type="numpy", file="many.npy")
-    again = node("NdArrayNode", "numpy.ndarray", type="numpy", file="large.npy")
+    again = [node("NdArrayNode", "numpy.ndarray", type="numpy", file="large.npy", __id__=k) for k in (2, *range(3000))]
+    packed = {"nodes": classes, "values": classes, "n_features": one, "n_classes": many}
     planted = (
         doubling,
         deep,
-        tree,
-        node("ConstructorFromReduceNode", "sklearn.tree._tree.Tree", content=arguments),
-        node("LossNode", "sklearn.tree._tree.Tree", content=listed(), __reduce__={"args": arguments}),
-        number,
-        listed(*[again] * 3000),
-        _generator("entropy", "-1"),
-        _generator("pool_size", str(10**9)),
-        _generator("entropy", "9" * 4000),
-        _generator("spawn_key", "[-1]"),
+        node("TreeNode", TREE, __reduce__={"args": arguments}, content=listed()),
+        node("ConstructorFromReduceNode", TREE, content=arguments),
+        node("LossNode", TREE, content=listed(), __reduce__={"args": arguments}),
+        node("ObjectNode", "sosbands.saving.trees.PackedTrees", content=keyed(packed)),
+        node("NdArrayNode", "numpy.void", type="numpy", file="many.npy", __id__=1),
+        node("BytearrayNode", "builtins.bytearray", file="large.npy", __id__=1),
+        listed(*again),
+        listed(*again[:1] * 3000),
+        listed(*[one] * 38_000),
+        listed(*[node("ObjectNode", "sklearn.linear_model._base.LinearRegression")] * 38_000),
+        listed(*[node("NdArrayNode", "numpy.ndarray", type="json", content=[], shape=listed(one))] * 12_500),
+        *(_generator(name, value) for name, value in SEEDS),
+        _generator("entropy", node("NdArrayNode", "numpy.ndarray", type="numpy", file="large.npy", __id__=1)),
     )
-
-    def change(members: dict[str, bytes]) -> None:
-        members["classes.npy"] = npy((1,), "<i8", bytes(8))
-        members["many.npy"] = npy((), "<i8", (10**9).to_bytes(8, "little"))
-        members["large.npy"] = npy((2**17,), "<f8", bytes(2**20))
-        schema = json.loads(members["schema.json"])
-        _led(schema, planted[rng.integers(len(planted))])
-        members["schema.json"] = json.dumps(schema).encode()
-
-    return with_archive(data, change)
+    members = {
+        "classes.npy": npy((1,), "<i8", bytes(8)),
+        "many.npy": npy((), "<i8", (10**9).to_bytes(8, "little")),
+        "large.npy": npy((2**20,), "|u1", bytes(2**20)),
+    }
+    return with_planted(data, planted[rng.integers(len(planted))], members)
 
 
-def _generator(name: str, value: str) -> dict[str, Any]:
+TREE = "sklearn.tree._tree.Tree"
+SEEDS: tuple[tuple[str, Any], ...] = (
+    ("entropy", "-1"),
+    ("pool_size", str(10**9)),
+    ("pool_size", listed(node("JsonNode", content=str(10**9)))),
+    ("entropy", "9" * 4000),
+    ("spawn_key", "[-1]"),
+    ("another", "1"),
+)
+
+
+def keyed(fields: dict[str, Any]) -> dict[str, Any]:
+    """A node that is a dictionary of others by text."""
+    types = listed(*[node("TypeNode")] * len(fields))
+    return node("DictNode", "builtins.dict", content=fields, key_types=types)
+
+
+def _generator(name: str, value: Any) -> dict[str, Any]:
     """A generator of random numbers with an odd seed."""
-    names = node("JsonNode", content='"PCG64"')
-    state = node("DictNode", "builtins.dict", content={"bit_generator": names}, key_types=listed())
-    strings = listed(node("TypeNode", "builtins.str"))
-    seed = node("DictNode", "builtins.dict", content={name: node("JsonNode", content=value)}, key_types=strings)
+    state = keyed({"bit_generator": node("JsonNode", content='"PCG64"')})
+    seed = keyed({name: node("JsonNode", content=value) if isinstance(value, str) else value})
     return node(
         "RandomGeneratorNode", "numpy.random._generator.Generator", content={"bit_generator": state, "seed_seq": seed}
     )
-
-
-def _of_odd_schema(data: bytes, rng: Rng) -> bytes:
-    """A schema that is no tree of nodes."""
-    texts = (
-        b"{}",
-        b"[]",
-        b"",
-        b"[" * 100_000,
-        b'{"protocol": 0}',
-        b'{"protocol": 1e400, "__loader__": "ListNode"}',
-        b'{"protocol": true}',
-        b'{"protocol": 2, "__loader__": "ListNode", "__module__": "builtins", "__class__": "list", "content": []}',
-        b'{"protocol": 2, "__loader__": ["ListNode"], "__module__": 1, "__class__": 2, "content": [[]]}',
-        b'{"protocol": 2, "__loader__": "ListNode", "__id__": [1], "__module__": "a", "__class__": "b"}',
-        b'{"protocol": 2, "x": [' + b"[],[]," * 2_000_000 + b"[]]}",
-    )
-    return with_archive(data, lambda members: members.update({"schema.json": texts[rng.integers(len(texts))]}))
 
 
 def _another_file(data: bytes, rng: Rng) -> bytes:
@@ -598,7 +584,7 @@ def _another_file(data: bytes, rng: Rng) -> bytes:
         b"",
         b"\x00" * 8,
         b"\xff" * 1000,
-        zipped({"sosbands.json": b'{"format": 3, "sosbands": "0.2.0"}'}),
+        zipped({"schema.json": b'{"protocol": 2}'}),
         pickle.dumps({"format": 4}),
         data[8:],
         data * 2,
@@ -607,19 +593,15 @@ def _another_file(data: bytes, rng: Rng) -> bytes:
     return contents[rng.integers(len(contents))]
 
 
+# What has a right checksum may be another model, also one that cannot predict, as long as it does no harm.
+CHANGED = (_dropped, _retyped, _misdirected, _reshaped, _renamed)
 FORGERS: tuple[Callable[[bytes, Rng], bytes], ...] = (
-    _dropped,
-    _retyped,
-    _misdirected,
-    _reshaped,
-    _renamed,
+    *CHANGED,
     _malformed,
-    _of_other_format,
     _of_odd_header,
     _of_odd_members,
     _of_odd_arrays,
     _with_code,
     _with_traps,
-    _of_odd_schema,
     _another_file,
 )

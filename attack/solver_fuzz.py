@@ -21,7 +21,7 @@ import numpy as np
 from attack.hostile import hostile_problem
 from attack.recheck import costs_of, recheck
 from sosbands import BandSolution, learn_bands
-from sosbands.bands.initial import penalty_scale
+from sosbands.bands.learn import penalty_scale
 from sosbands.exceptions import NotCertifiedWarning, SosbandsError, SosbandsWarning
 
 FULL = 3000

@@ -23,15 +23,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sosbands import BandSolution, learn_bands
-from sosbands.bands.penalties import SymmetryPenalty
-from sosbands.bands.prepare import read_data
+from sosbands.bands import BandSettings
+from sosbands.bands.prepare import BandData
 from sosbands.datasets import synthetic_case
 from sosbands.kernels import learn_features, median_lengthscale, resolve_kernel
 from sosbands.problems import (
     AsymmetricProblem,
     OperatorPenaltyProblem,
     PrimalSide,
-    SideCost,
     SideTerm,
     SymmetricProblem,
     TrainingPenaltyProblem,
@@ -229,13 +228,13 @@ def operator(data: Data) -> Iterator[dict]:
 
 def path(data: Data, coverage: float = 1.0) -> Iterator[dict]:
     """Ten penalties warm-started against ten cold solves with the same solver and the same factorised kernel."""
-    penalties = [SymmetryPenalty(0.0, penalty, "training") for penalty in np.geomspace(1e-4, 1e2, 10)]
-    points = read_data(data.X, data.r, "matern52", "auto")
-    setup = points.prepare(data.lengthscale, SideCost(10.0, 1.0, 1.0, (1 - coverage) / 2), None)
-    solve(setup.problem(penalties[0]), tol=TOL)  # what is computed once per kernel is not part of the comparison
-    cold = [solve(setup.problem(each), tol=TOL) for each in penalties]
+    settings = BandSettings(data.lengthscale, 10.0, coverage, 1.0, constant=False)
+    setup = BandData.read(data.X, data.r, "matern52").prepare(settings)
+    setups = [setup.with_settings(settings.replace(symmetry_penalty=each)) for each in np.geomspace(1e-4, 1e2, 10)]
+    solve(setups[0].problem(), tol=TOL)  # what is computed once per kernel is not part of the comparison
+    cold = [solve(each.problem(), tol=TOL) for each in setups]
     clock = perf_counter()
-    warm = list(solve_path([setup.problem(each) for each in penalties], tol=TOL))
+    warm = list(solve_path([each.problem() for each in setups], tol=TOL))
     seconds = perf_counter() - clock
     mean = float(np.mean([result.seconds for result in cold]))
     for method, time, results in (("ten cold solves", 10 * mean, cold), ("path", seconds, warm)):

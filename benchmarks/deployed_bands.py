@@ -19,7 +19,7 @@ from time import process_time
 
 import numpy as np
 
-from sosbands.bands.sos import SoSFunction, deployed_pair, evaluate_pair
+from sosbands.bands.functions import SoSFunction, deployed_pair, evaluate_pair
 from sosbands.kernels import StationaryKernel, learn_features
 
 COLUMNS = (2, 10, 30)

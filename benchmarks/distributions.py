@@ -23,11 +23,12 @@ from sklearn.linear_model import LinearRegression
 
 from benchmarks.evidence import main
 from sosbands import SoSBandRegressor
-from sosbands.baselines import HeteroscedasticGP, QuantileForestCQR
+from sosbands.baselines import QuantileForestCQR
 from sosbands.conformal import conformal_quantile
 from sosbands.datasets import MIXED_TABLES, delivery_times
 from sosbands.metrics import crps, interval_score, normal_crps, pit_distance
 from studies.data import load_real, real_names
+from studies.rivals import HeteroscedasticGP
 
 SIMULATED = {"deliveries": delivery_times, **MIXED_TABLES}
 N_LEARNING, N_CALIBRATION, N_TEST = 300, 300, 500
@@ -54,7 +55,7 @@ def parts_of(name: str, seed: int) -> tuple:
 def one_band(model, X, y):
     """The same fit without its nested bands: intervals of the one band, calibrated on the same rows."""
     plain = copy(model)
-    plain.nested_ = None
+    plain.noise_.nested = None
     return plain.conformalize(X, y)
 
 
@@ -123,8 +124,8 @@ def crossing_row(axes: dict, seed: int) -> dict:
         crossed["intervals"] += int(np.sum(np.diff(ends[:, 0], axis=1) > 0) + np.sum(np.diff(ends[:, 1], axis=1) < 0))
         crossed["intervals"] += int(np.sum(ends[:, 0] > ends[:, 1]))
         crossed["quantiles"] += int(np.sum(np.diff(model.predict_quantile(new, PERCENT[4::5]), axis=1) < 0))
-        if model.nested_ is not None:
-            knots = model._band(new).knots
+        if model.noise_.nested is not None:
+            knots = model.told(new).band.knots
             crossed["bands"] += int(sum(np.sum(np.diff(each, axis=1) < 0) for each in (knots.lower, knots.upper)))
     crossed = {f"crossed_{name}": count for name, count in crossed.items()}
     return {"n_rows": rows, "cpu_seconds": process_time() - clock, **crossed}

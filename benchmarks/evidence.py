@@ -28,10 +28,9 @@ from sosbands.exceptions import LowRankWarning, NotCertifiedWarning
 from sosbands.kernels import median_lengthscale
 from sosbands.metrics import coverage_gaps, rmse_to_oracle
 from sosbands.stats import sign_flip_test
-from sosbands.stats.independence import feature_independence_test
+from sosbands.stats.tests import feature_independence_test
 from sosbands.tuning import Rules, tune
-from sosbands.tuning.candidates import FACTORS, PENALTIES
-from sosbands.tuning.decision import PLACES
+from sosbands.tuning.rules import FACTORS, PENALTIES, PLACES
 
 OUTPUT = Path(__file__).parents[1] / "results" / "evidence"  # tracked: the numbers in the docs come from here
 RULES = {
@@ -83,7 +82,7 @@ def automatic_row(axes: dict, seed: int) -> dict:
     model = SoSBandRegressor(estimator, calibration_size=None, random_state=seed % 2**31).fit(X, r)
     report = model.tuning_
     return {
-        "symmetry_penalty": float(model.symmetry_penalty_),
+        "symmetry_penalty": float(model.noise_.settings.symmetry_penalty),
         "homoscedastic": report.homoscedastic,
         "p_symmetry": None if report.symmetry is None else report.symmetry.p_value,
     }

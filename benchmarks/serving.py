@@ -34,13 +34,13 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from sosbands import SoSBandRegressor
+from sosbands.bands import BandSettings
 from sosbands.datasets import house_prices
 from sosbands.exceptions import SosbandsWarning
 from sosbands.point_models import GaussianProcess, ModelBlend
 from sosbands.serving import export_numpy, export_onnx, load_scorer
-from sosbands.serving.agreement import disagreement, inputs_of
 from sosbands.serving.build import program_of
-from sosbands.serving.export import numpy_bytes, onnx_bytes, onnx_session
+from sosbands.serving.export import disagreement, inputs_of, numpy_bytes, onnx_bytes, onnx_session
 
 FIELDS = ["seed", "n", "d", "model", "settings", "onnx", "numpy", "onnx_bytes", "numpy_bytes", "seconds"]
 NEW_ROWS = 200
@@ -100,7 +100,10 @@ def random_model(seed: int) -> tuple[SoSBandRegressor, np.ndarray, np.ndarray, d
         settings["learning_coverage"] = 0.9  # without a constant few features may reach no row far away
     if kernel == "gaussian" and not np.isfinite(ell):
         settings["lengthscale"] = 1.0
-    return SoSBandRegressor(MODELS[name](seed), random_state=seed, cv=3, **settings), X, y, {"model": name, **settings}
+    numerics = ("kernel", "constant", "rank")
+    given = {key: value for key, value in settings.items() if key not in numerics}
+    given["bands"] = BandSettings(**{key: settings[key] for key in numerics})
+    return SoSBandRegressor(MODELS[name](seed), random_state=seed, cv=3, **given), X, y, {"model": name, **settings}
 
 
 def _apart(rng: np.random.Generator, features: str, penalty: float, ell: float) -> bool:
@@ -124,7 +127,7 @@ def score_one(seed: int) -> dict:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SosbandsWarning)
         model.fit(X, y, **groups)
-    bands_only = drawn["model"] in OWN_SPREAD and "model" in model.view_.scales
+    bands_only = drawn["model"] in OWN_SPREAD and "model" in model.noise_.view.scales
     rows = new_rows(X, rng)
     program = program_of(model, levels, bands_only=bands_only)
     given = inputs_of(program, model, rows)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sosbands import SmoothingSplineRegressor
 from sosbands.datasets import synthetic_case
-from sosbands.point_models.spline_smoothing import best_smoothing, merge_ties
+from sosbands.point_models.smoothing_spline import best_smoothing, merge_ties
 
 SETTINGS = ((3, 100), (5, 100), (5, 200), (4, 500))  # case, n
 COSTS = (1.0, 1.2, 1.4, 2.0)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.tables [--sizes 500 2000] [--tables delays] [--methods sos split] [--store FILE]
 
-Three simulated tables (`sosbands.datasets.mixed_tables`), each with a fresh test set of 20 000 rows, the same for all
+Three simulated tables (`sosbands.datasets.tables`), each with a fresh test set of 20 000 rows, the same for all
 sizes. Half of the rows are held back for calibration. All methods are put around the default point model; CQR has
 none. Each measurement runs in a process of its own, whose largest memory is told, and is a line of the store: what is
 there is not measured again. Times are processor times of one thread.

@@ -1,8 +1,8 @@
 """Learn bands around a model on data with skewed noise, print the certificates and draw the bands.
 
-This is the picture of the README: ``python examples/three_bands.py --output FOLDER``. The noise of this data set is
-exponential and changes direction: below x = -0.25 its long tail points down, above it points up. The bands are those
-before conformal calibration: they cover every learning point, and promise nothing yet about new ones.
+Picture of docs/notation.md: ``python examples/three_bands.py --output FOLDER``. The noise of this data
+set is exponential and changes direction: below x = -0.25 its long tail points down, above it points up. The bands are
+those before conformal calibration: they cover every learning point, and promise nothing yet about new ones.
 """
 
 from __future__ import annotations

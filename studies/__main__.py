@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sosbands.cli.app import make_app
-from sosbands.cli.interruption import stop_on_signals
+from sosbands.cli.app import make_app, stop_on_signals
 
 
 def options(
@@ -27,8 +26,8 @@ app = make_app(
     "studies",
     options,
     {
-        "studies.reproduce": "Compute and draw the paper's figures and tables.",
-        "studies.bench": "Measure the solver against the paper's recipe.",
+        "studies.reproduce.reproduce": "Compute and draw the paper's figures and tables.",
+        "studies.bench.bench": "Measure the solver against the paper's recipe.",
     },
 )
 

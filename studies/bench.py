@@ -12,8 +12,7 @@ from threadpoolctl import threadpool_limits
 from sosbands import BandSolution, learn_bands
 from sosbands._types import Array
 from sosbands.cli import options
-from sosbands.cli.output import Output
-from sosbands.cli.progress import stages
+from sosbands.cli.output import Output, stages
 from sosbands.comparison.text_table import TextTable
 from sosbands.datasets import synthetic_case
 from sosbands.kernels import learn_features, resolve_kernel
@@ -40,8 +39,8 @@ def bench(
             "--repeats", metavar="N", parser=options.whole_number(1), help="Runs of our solver; the median counts."
         ),
     ] = 3,
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    seed: int = options.SEED,
+    json: bool = options.JSON,
 ) -> None:
     """Measure the solver against the paper's recipe (L-BFGS with full decompositions) on a synthetic problem.
 

@@ -14,11 +14,10 @@ import typer
 from sosbands._files import check_folder, check_place, written
 from sosbands._words import many
 from sosbands.cli import options
-from sosbands.cli.interruption import Stopped
-from sosbands.cli.output import Output
-from sosbands.cli.progress import on_terminal
+from sosbands.cli.app import Stopped
+from sosbands.cli.output import Output, on_terminal
 from sosbands.comparison import TextTable
-from sosbands.comparison.fingerprint import fingerprint
+from sosbands.comparison.describe import fingerprint
 from studies import ENTRIES, Config, Entry
 from studies.runs.config import PRESETS, Rows
 
@@ -51,8 +50,8 @@ def reproduce(  # noqa: PLR0913
     ] = Path("results/reproduction"),
     stored: Annotated[bool, typer.Option("--stored", help="Draw what is stored, compute nothing.")] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
-    other_code: options.OtherCode = "refuse",
-    jobs: options.Jobs = None,
+    other_code: str = options.OTHER_CODE,
+    jobs: int | None = options.JOBS,
 ) -> None:
     """Compute a figure or table of the paper, and draw it: NAME.png, or NAME.md and NAME.csv, in FOLDER/PRESET.
 

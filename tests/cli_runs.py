@@ -1,8 +1,5 @@
 """What the tests of the command line share: running it in this process, and small tables."""
 
-import json
-import re
-
 import numpy as np
 import pandas as pd
 from typer.testing import CliRunner
@@ -27,11 +24,6 @@ def done(*words, program=app):
     result = sosbands(*words, program=program)
     assert result.exit_code == 0, result.stderr
     return result.stdout
-
-
-def data_of(page):
-    """The data inside a page of `explore`."""
-    return json.loads(re.search(r'<script [^>]*id="data"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
 
 
 def mixed_table(n=120, seed=0):

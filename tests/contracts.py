@@ -176,6 +176,11 @@ CASES = {
 # ---------------------------------------------------------------- the contract of a dual problem
 
 
+def parts_of(problem):
+    """Independent problems over consecutive blocks of the variables, itself if they are all coupled."""
+    return getattr(problem, "parts", (problem,))
+
+
 def random_points(problem, seed, count=3, size=1.0):
     """Feasible points with every multiplier well inside, large enough for operators of several squares."""
     rng = np.random.default_rng(seed)
@@ -286,7 +291,7 @@ def check_optimum(case, problem):
     result = solve(problem, tol=1e-6, solver="lbfgs", max_iterations=500)
     scale = case.optimum()
     check_certificate(case, problem, result.certificate)
-    if len(problem.parts()) == 1:  # else the rows are those of the parts
+    if len(parts_of(problem)) == 1:  # else the rows are those of the parts
         for row in result.history:
             assert row.dual_value <= case.optimum() + 1e-6 * scale
             assert row.primal_value >= case.optimum() - 1e-6 * scale
@@ -318,7 +323,7 @@ def check_decompositions(problem, made):
 
 def check_parts(problem):
     """Values of the parts over consecutive blocks add up."""
-    parts = problem.parts()
+    parts = parts_of(problem)
     assert sum(part.n_variables for part in parts) == problem.n_variables
     (z,) = random_points(problem, 10, count=1)
     blocks = np.split(z, np.cumsum([part.n_variables for part in parts])[:-1])

@@ -5,6 +5,7 @@ from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
 from sosbands.regressors import PAPER_SETTINGS
+from spelled import spelled
 
 HOSTILE = "</script><script>window.harmed=1</script><img src=x onerror='window.harmed=2'>"
 
@@ -17,7 +18,7 @@ def line_data(n=120, seed=0):
 
 def quick(**settings):
     fixed = {**PAPER_SETTINGS, "lengthscale": 0.6, "symmetry_penalty": 20.0}
-    return SoSBandRegressor(LinearRegression(), **{**fixed, **settings})
+    return SoSBandRegressor(LinearRegression(), **spelled(**{**fixed, **settings}))
 
 
 def fitted_alike(data, X, y, estimator):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sosbands._arguments import check, check_choice, is_count, is_fraction, is_number, read_level
-from sosbands.conformal.arguments import read_levels
+from sosbands.conformal.asked import read_levels
 from sosbands.metrics import interval_score
 
 #  value: number, count, fraction

@@ -14,8 +14,9 @@ from sosbands.solvers.solve import SOLVERS
 ROOT = Path(__file__).parents[1]
 DOCS, GALLERY = ROOT / "docs", ROOT / "examples" / "gallery"
 WRITTEN_BY_SPHINX = ("auto_examples", "generated", "_build")
-RUN = ["index", "tables", "distributions", "drift", "explain", "serving", "sharp-bits", "extending", "coming-from"]
-RUN += [f"guide/{name}" for name in ("data", "model", "problems", "solvers", "tuning", "calibration", "metrics")]
+RUN = ["README", "index", "which-setting", "distributions", "drift", "seeing", "files", "serving", "sharp-bits"]
+RUN += ["architecture", "coming-from", "compare", "notation"]
+RUN += [f"guide/{name}" for name in ("data", "model", "choice", "calibration")]
 MODULES = ("", ".bands", ".metrics", ".conformal", ".tuning", ".stats", ".datasets", ".baselines", ".comparison")
 MODULES += (".cluster", ".plotting", ".report", ".kernels", ".tables", ".serving", ".online")
 NETWORK = re.compile(r"urllib|requests|httpx|socket|urlopen|urlretrieve|fetch_\w+|load_real|read_html|https?://")
@@ -28,6 +29,7 @@ def pages():
 
 
 PAGES = pages()
+TEXTS = PAGES | {"README": (ROOT / "README.md").read_text(encoding="utf-8")}
 OTHER_TREES = parse_version(sklearn.__version__) < parse_version("1.8")  # the pages were written with newer ones
 EXAMPLES = {file.stem: file.read_text(encoding="utf-8") for file in sorted(GALLERY.glob("plot_*.py"))}
 
@@ -36,7 +38,7 @@ EXAMPLES = {file.stem: file.read_text(encoding="utf-8") for file in sorted(GALLE
 
 
 def blocks(text):
-    """Python blocks, each with the text block right after it, its printed output, or None."""
+    """Python blocks (not those marked `py`, parts of a program), each with the output that follows it, or None."""
     found = re.finditer(r"^```(\w+)\n(.*?)^```\n*(?=(```text\n)?)", text, flags=re.DOTALL | re.MULTILINE)
     parts = [(match[1], match[2], match.end(), bool(match[3])) for match in found]
     outputs = {
@@ -71,6 +73,8 @@ def a_place_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     solvers = dict(SOLVERS)
     yield tmp_path
+    for number in pyplot.get_fignums():
+        pyplot.figure(number).canvas.draw()
     pyplot.close("all")
     SOLVERS.clear()
     SOLVERS.update(solvers)
@@ -78,9 +82,9 @@ def a_place_of_its_own(tmp_path, monkeypatch):
 
 def run(page, capsys):
     """Run the blocks of a page in their order; the names that they define."""
-    for peer in re.findall(r"^from (mapie|crepes)\b", PAGES[page], flags=re.MULTILINE):
+    for peer in re.findall(r"^from (mapie|crepes)\b", TEXTS[page], flags=re.MULTILINE):
         pytest.importorskip(peer, reason=f"{peer} is an optional peer: pip install {peer}")
-    code = blocks(PAGES[page])
+    code = blocks(TEXTS[page])
     assert code
     names = {"__name__": page}
     for number, (block, output) in enumerate(code):
@@ -180,6 +184,12 @@ def dead_links(name, text, texts, root=DOCS):
 @pytest.mark.parametrize("page", PAGES)
 def test_links_and_their_anchors_lead_somewhere(page):
     assert dead_links(page, PAGES[page], PAGES) == []
+
+
+@pytest.mark.parametrize("name", [file.stem for file in sorted(ROOT.glob("*.md"))])
+def test_links_of_the_front_page_and_its_neighbours(name):
+    text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
+    assert dead_links(name, text, {f"docs/{page}": each for page, each in PAGES.items()}, ROOT) == []
 
 
 def test_dead_links_are_noticed():

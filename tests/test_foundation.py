@@ -1,17 +1,20 @@
 """What every room may use: files that appear whole or not at all, lines of progress, errors that carry facts."""
 
 import copy
+import json
 import os
 import pickle
-from threading import Semaphore
+from threading import Semaphore, Thread
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
+from sosbands._extras import need
 from sosbands._files import check_place, written
-from sosbands._progress import Patience, heard_by, say
+from sosbands._progress import Patience, heard_by, say, speaking
+from sosbands.baselines import LocallyWeightedCP, SplitCP
 from sosbands.exceptions import UntrustedTypesError
 
 
@@ -83,15 +86,43 @@ def test_what_was_said_is_no_silence():
 
 
 def test_progress_is_printed_or_heard(capsys):
-    lines = []
-    say("model", "one", 1)
-    say("model", "two", 0)
-    with heard_by(lines.append):
-        say("model", "three", 0)
-        say("model", "four", 1)
-    say("model", "five", True)
-    assert lines == ["three", "four"]
-    assert capsys.readouterr().out == "[model] one\n[model] five\n"
+    lines, loud, silent = [], SplitCP(verbose=1), SplitCP(verbose=0)
+    say("nobody speaks")
+    with speaking(loud):
+        say("one")
+        with speaking("tuning"):
+            say("two")
+        with speaking(silent):
+            say("of a silent model within")
+            with speaking("tuning", 1):
+                say("three")
+        say("four")
+    with heard_by(lines.append), speaking(silent):
+        say("five")
+        with speaking(loud):
+            say("six")
+    with pytest.raises(RuntimeError), speaking(loud):
+        raise RuntimeError
+    say("nobody speaks")
+    assert lines == ["five", "six"]
+    assert capsys.readouterr().out == "[SplitCP] one\n[tuning] two\n[tuning] three\n[SplitCP] four\n"
+
+
+def test_other_threads_are_silent(capsys):
+    with speaking("here", 1):
+        thread = Thread(target=say, args=["there"])
+        thread.start()
+        thread.join()
+        say("here")
+    assert capsys.readouterr().out == "[here] here\n"
+
+
+@pytest.mark.parametrize("jobs", [None, 2])
+def test_copies_of_a_cross_fit_are_silent(jobs, capsys):
+    X, y = np.random.default_rng(0).standard_normal((2, 30))
+    models = {"estimator": LinearRegression(), "scale_estimator": LinearRegression()}
+    LocallyWeightedCP(**models, calibration_size="cross", cv=2, n_jobs=jobs, verbose=1).fit(X[:, None], y)
+    assert capsys.readouterr().out == "".join(f"[LocallyWeightedCP] {k} of 3 fits done\n" for k in (1, 2, 3))
 
 
 def test_a_listener_hears_the_model_and_its_tuning_and_is_forgotten(capsys):
@@ -114,3 +145,16 @@ def test_untrusted_types_are_an_attribute_that_survives_pickling():
     assert error.types == ("a.B",)
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.types) == ("holds a.B", ("a.B",))
+
+
+@pytest.mark.parametrize(
+    ("module", "install"),
+    [("quantile_forest.nowhere", "quantile-forest"), ("nowhere", "nowhere"), ("onnx.a", "onnx skl2")],
+)
+def test_what_is_missing_says_what_to_install(module, install):
+    name = module.partition(".")[0]
+    with pytest.raises(
+        ImportError, match=rf"^this needs {name}, which cannot be imported \(.*\): pip install {install}"
+    ):
+        need(module)
+    assert need("json") is json

@@ -108,7 +108,7 @@ FOUR = [0.0, 1.0, 2.0, 3.0]
         (lambda: metrics.mean_width(FOUR, FOUR, sample_weight=[B] * 4), "sample_weight"),
         (lambda: stats.hsic([B, -B], [0.0, 1.0]), "x"),
         (lambda: stats.sign_flip_test([[B], [-B]], [0.0, 1.0], 1.0), "X"),
-        (lambda: stats.kruskal_wallis_test([[B], [-B]]), "groups"),
+        (lambda: stats.kruskal_wallis_test([[B, B], [-B, -B]]), "groups"),
     ],
 )
 def test_what_would_overflow_is_named(measure, name):
@@ -191,8 +191,8 @@ def test_flips_and_labels_in_batches_are_those_of_one_draw(monkeypatch):
     groups = rng.standard_normal((3, 10))
     found = []
     for batch in (10**6, 7):
-        monkeypatch.setattr("sosbands.stats.symmetry.BATCH", batch)
-        monkeypatch.setattr("sosbands.stats.kruskal_wallis.BATCH", batch)
+        monkeypatch.setattr("sosbands.stats.tests.FLIPS_AT_A_TIME", batch)
+        monkeypatch.setattr("sosbands.stats.tests.LABELS_AT_A_TIME", batch)
         flips = stats.sign_flip_test(X, r, 0.3, n_flips=500, random_state=1)
         labels = stats.kruskal_wallis_test(groups, n_permutations=500, random_state=1)
         found.append((flips.p_value, labels.p_value))

@@ -83,7 +83,7 @@ def test_the_changelog_has_a_section_for_this_version_and_known_kinds_of_change(
 
 def test_the_version_stands_in_one_place():
     assert "version" in PROJECT["project"]["dynamic"]
-    assert PROJECT["tool"]["hatch"]["version"]["path"] == "src/sosbands/_version.py"
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "src/sosbands/_extras.py"
     number = sosbands.__version__.partition(".dev")[0]
     assert f"Version {number}" in read("README.md")
     assert 'installed_version("sosbands")' in read("docs/conf.py")
@@ -121,20 +121,20 @@ def documented(page, full):
 
 
 def test_the_page_lists_exactly_the_public_modules():
-    assert set(listed(read("docs/public-names.md"))) == set(PUBLIC)
+    assert set(listed(read("docs/api.md"))) == set(PUBLIC)
 
 
 @pytest.mark.parametrize("module", PUBLIC)
 def test_the_page_the_reference_and_the_module_have_the_same_names(module):
     names = names_of(module)
-    assert listed(read("docs/public-names.md"))[module] == names
+    assert listed(read("docs/api.md"))[module] == names
     if module != "sosbands.exceptions":  # which the reference documents as a whole
         assert documented(read("docs/api.md"), module) == names
     assert [name for name in names if name.startswith("_") or not hasattr(importlib.import_module(module), name)] == []
 
 
 def test_missing_and_extra_names_are_noticed():
-    page = read("docs/public-names.md")
+    page = read("docs/api.md")
     assert listed(page.replace("`TableEncoder`", "`Encoder`"))["sosbands.tables"] == {"Encoder"}
     assert documented(read("docs/api.md").replace("   TableEncoder\n", ""), "sosbands.tables") == set()
 

@@ -19,10 +19,10 @@ X, X_test, y, y_test = train_test_split(X, y, test_size=0.25, random_state=0)
 model = SoSBandRegressor(random_state=0).fit(X, y)
 
 # %%
-# The summary says what was learnt, why, how close to the optimum the bands are, and what is
-# promised.
+# The summary says what is promised, how wide that is, what shapes it and what to watch; with
+# its details also what was chosen and why, and how close to the optimum the bands are.
 
-print(model.summary())
+print(model.summary(detail=True))
 
 # %%
 # Columns keep their names, so a curve along one of them can be asked for by name; the other

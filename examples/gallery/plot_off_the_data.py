@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import clone
 
 from sosbands import SoSBandRegressor
+from sosbands.bands import BandSettings
 from sosbands.baselines import SplitCP
 from sosbands.datasets import synthetic_case
 from sosbands.exceptions import OffDataWarning, SosbandsWarning
@@ -53,7 +54,10 @@ print([str(warning.message) for warning in caught if warning.category is OffData
 grid = np.linspace(-2, 2, 400)[:, None]
 split = SplitCP(GaussianProcess(), random_state=0).fit(X, y)
 paper = clone(model).set_params(
-    constant=False, learning_coverage=1.0, width_penalty=10.0, conformal_score="added"
+    bands=BandSettings(constant=False),
+    learning_coverage=1.0,
+    width_penalty=10.0,
+    conformal_score="added",
 )
 paper.fit(X, y)
 figure, axes = plt.subplots(
@@ -82,7 +86,7 @@ def widths(model):
         return np.diff(model.predict_interval(places), axis=1)[:, 0].round(2).tolist()
 
 
-print("far away, before calibration:", round(model.lower_.off_data, 2))
+print("far away, before calibration:", round(model.noise_.lower.off_data, 2))
 for name, each in (("bands", model), ("split", split), ("paper", paper)):
     print(f"{name:6} among the rows, in the gap, far away: {widths(each)}")
 
@@ -95,6 +99,9 @@ for name, each in (("bands", model), ("split", split), ("paper", paper)):
 automatic = SoSBandRegressor(random_state=0).fit(X, y)
 print(automatic.tuning_.sentence)
 print(
-    "base scale", automatic.view_.base_scale, "noise features", automatic.view_.noise_features
+    "base scale",
+    automatic.noise_.view.base_scale,
+    "noise features",
+    automatic.noise_.view.noise_features,
 )
 print("support:", automatic.support(places).round(2).tolist(), "widths:", widths(automatic))

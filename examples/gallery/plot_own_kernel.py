@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sosbands import SoSBandRegressor
+from sosbands.bands import BandSettings
 
 # %%
 # Hours and a load with peaks that are hard to foresee around noon. Four days to learn and
@@ -40,7 +41,7 @@ hours = np.sort(rng.uniform(0, 96, 600))[:, None]
 load = load_at(hours[:, 0], rng)
 model = SoSBandRegressor(
     make_pipeline(FunctionTransformer(daily), LinearRegression()),
-    kernel=ExpSineSquared(length_scale=1.0, periodicity=24.0),
+    bands=BandSettings(kernel=ExpSineSquared(length_scale=1.0, periodicity=24.0)),
     preprocessor=None,  # the kernel is to see hours, not standardised ones
     lengthscale="median",  # stands for that of the kernel object
     symmetry_penalty=0,

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
+from sosbands.bands import BandSettings
 from sosbands.datasets import synthetic_case
 from sosbands.plotting import plot_active_rows
 
@@ -37,7 +38,7 @@ for fraction, ax in zip((0.0, 0.02), axes, strict=True):
         base_scale="none",
         noise_features="inputs",
         conformal_score="added",
-        outlier_fraction=fraction,
+        bands=BandSettings(outlier_fraction=fraction),
         calibration_size=80,
         random_state=0,
     ).fit(X, y)
@@ -49,5 +50,5 @@ plt.show()
 # The rows are attributes of the model, and their positions are those of the rows given to
 # ``fit``.
 
-for side, rows in (("lower", model.active_lower_), ("upper", model.active_upper_)):
+for side, rows in (("lower", model.noise_.active_lower), ("upper", model.noise_.active_upper)):
     print(f"{side} band: rows {rows.tolist()}")

@@ -7,7 +7,7 @@ whose solution is certified; a penalty moves the bands continuously from asymmet
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sosbands._version import __version__ as __version__
+from sosbands._extras import __version__ as __version__
 
 if TYPE_CHECKING:
     from sosbands.bands import BandSolution, SoSFunction, learn_band_path, learn_bands
@@ -27,13 +27,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BandSolution": "bands",
-    "GaussianProcess": "point_models",
-    "SmoothingSplineRegressor": "point_models",
+    **dict.fromkeys(("BandSolution", "SoSFunction", "learn_band_path", "learn_bands"), "bands"),
+    **dict.fromkeys(("GaussianProcess", "SmoothingSplineRegressor"), "point_models"),
     "SoSBandRegressor": "regressors",
-    "SoSFunction": "bands",
-    "learn_band_path": "bands",
-    "learn_bands": "bands",
     "load": "saving",
 }
 _ROOMS = (

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 LARGEST = 1e150  # of numbers whose squares, and sums of these, must be finite
 DATES = (date, time, np.datetime64)
 SPANS = (timedelta, np.timedelta64)
+ODD = (str, bytes, complex, *DATES, *SPANS)  # NumPy would convert such objects, which are no numbers: the text "1"
 IN_DAYS = "such as (values - values.min()) / np.timedelta64(1, 'D') for days"
 
 
@@ -35,9 +36,8 @@ def is_fraction(value: Any) -> bool:
 
 def is_splitter(value: Any) -> bool:
     """An object that splits rows, as those of sklearn.model_selection do."""
-    return not isinstance(value, type) and all(
-        callable(getattr(value, name, None)) for name in ("split", "get_n_splits")
-    )
+    methods = [getattr(value, name, None) for name in ("split", "get_n_splits")]
+    return not isinstance(value, type) and all(map(callable, methods))
 
 
 def check_cv(cv: Any) -> None:
@@ -95,7 +95,8 @@ def read_numbers(name: str, values: Any) -> NDArray[np.float64]:
         raise ValueError(f"{name} has masked entries: expected numbers, so fill them in or leave those rows out")
     try:
         raw = np.asarray(values)
-        if raw.dtype.kind not in "biufO" or (raw.dtype == object and _odd_types(raw)):
+        kinds = set(map(type, raw.ravel().tolist())) if raw.dtype == object else set()
+        if raw.dtype.kind not in "biufO" or any(issubclass(kind, ODD) for kind in kinds):
             raise TypeError(raw.dtype)
         with np.errstate(over="ignore"):  # of longer floats: infinite, of which the caller complains
             return raw.astype(np.float64)
@@ -126,10 +127,11 @@ def naming(name: str) -> Iterator[None]:
         raise type(error)(f"{name}: {error}") from error
 
 
-def _odd_types(raw: NDArray[Any]) -> list[str]:
-    """Types of objects that NumPy would convert although they are no numbers, such as the text "1"."""
-    found = set(map(type, raw.ravel().tolist()))
-    return sorted(kind.__name__ for kind in found if issubclass(kind, (str, bytes, complex, *DATES, *SPANS)))
+def finite_numbers(X: Any) -> NDArray[np.float64] | None:
+    """A table as an array if all of its entries are finite numbers, otherwise None."""
+    values = np.asarray(X)
+    usable = values.ndim == 2 and values.dtype.kind in "biuf" and np.isfinite(values).all()
+    return values.astype(np.float64) if usable else None
 
 
 def _what_is_wrong(values: Any, error: Exception) -> str:

@@ -39,14 +39,8 @@ def written(path: AnyPath, *, tidy: bool = True) -> Iterator[Path]:
 
     The content is on the disk before the name is, and the name when this ends: after a power failure there is the old
     file or the new one. A link stays a link, to the new content; a file that is replaced keeps its permissions, and its
-    owner where that is allowed. What killed processes have left in the folder is removed.
-
-    Parameters
-    ----------
-    path : path
-        As in `check_place`.
-    tidy : bool
-        Look for what others have left; False where many files are written to one folder.
+    owner where that is allowed. What killed processes have left in the folder is removed, unless it is not to be made
+    `tidy`, because many files are written to it. The path must be one that `check_place` takes.
     """
     check_place(path)
     target = Path(os.path.realpath(path))
@@ -71,28 +65,24 @@ def written(path: AnyPath, *, tidy: bool = True) -> Iterator[Path]:
 def check_place(path: AnyPath, name: str | None = None, *, apart_from: Iterable[AnyPath] = ()) -> None:
     """Complain about a path where no file can be written or replaced, before the work begins.
 
-    Parameters
-    ----------
-    path : path
-        A new name in a folder that exists, or a regular file that may be written to.
-    name : str, optional
-        What the path is called in messages; by default ``path=``, the argument.
-    apart_from : iterable of paths
-        Files that are read.
-
-    Raises
-    ------
-    FileNotFoundError, FileExistsError, PermissionError, OSError
-        The place is not there, taken by something that is no file, read-only, or has too long a name.
+    It must be a new name in a folder that exists, or a regular file that may be written to, and none of the files
+    `apart_from` it, which are read. Messages call it `name`, by default ``path=``, the argument.
     """
     shown = f"path={os.fspath(path)!r}" if name is None else f"{name} {os.fspath(path)}"
     target = _real(path, shown)
-    _check_named(path, target, shown)
+    if os.path.exists(path) and not os.path.lexists(target):  # open, but without a name: /dev/stdout in a pipeline
+        raise FileExistsError(f"{shown} is a stream without a name: expected a regular file, or a new name")
     _check_folder(target.parent, shown, Path(path).parent)
     mode = _mode(target, shown)
     _mode(temporary_name(target), shown)  # its path may be longer
     if mode is not None:
-        _check_replaceable(target, mode, shown)
+        if stat.S_ISDIR(mode):
+            raise FileNotFoundError(f"{shown} is a folder: expected a file name in a directory that exists")
+        if not stat.S_ISREG(mode):
+            raise FileExistsError(f"{shown} is {_kind(mode)}: expected a regular file, or a new name")
+        # the administrator may write to all, but not against a mode
+        if not mode & 0o222 or not os.access(target, os.W_OK):
+            raise PermissionError(f"{shown} is read-only: expected a file that may be replaced, or a new name")
     for other in apart_from:
         if same_file(target, other):
             raise FileExistsError(f"{shown} is also an input: expected another file name")
@@ -165,12 +155,6 @@ def _real(path: AnyPath, shown: str) -> Path:
         raise ValueError(f"{shown}: {error}") from error
 
 
-def _check_named(path: AnyPath, target: Path, shown: str) -> None:
-    """Refuse what is open but has no name, which a file could take: /dev/stdout in a pipeline."""
-    if os.path.exists(path) and not os.path.lexists(target):
-        raise FileExistsError(f"{shown} is a stream without a name: expected a regular file, or a new name")
-
-
 def _check_folder(folder: Path, shown: str, typed: Path) -> None:
     mode = _mode(folder, shown)
     named = folder if typed.is_dir() else typed
@@ -178,15 +162,6 @@ def _check_folder(folder: Path, shown: str, typed: Path) -> None:
         raise FileNotFoundError(f"{shown}: there is no folder {named}, expected a file name in a directory that exists")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(f"{shown}: nothing can be written to the folder {named}")
-
-
-def _check_replaceable(target: Path, mode: int, shown: str) -> None:
-    if stat.S_ISDIR(mode):
-        raise FileNotFoundError(f"{shown} is a folder: expected a file name in a directory that exists")
-    if not stat.S_ISREG(mode):
-        raise FileExistsError(f"{shown} is {_kind(mode)}: expected a regular file, or a new name")
-    if not mode & 0o222 or not os.access(target, os.W_OK):  # the administrator may write to all, but not against a mode
-        raise PermissionError(f"{shown} is read-only: expected a file that may be replaced, or a new name")
 
 
 def _mode(path: Path, shown: str) -> int | None:
@@ -240,9 +215,12 @@ def _start_of(pid: int) -> int | None:
 
 
 def _abandoned(path: Path, name: re.Match[str]) -> bool:
-    """Whether the process that a temporary name speaks of is no more."""
+    """Whether the process that a temporary name speaks of is no more, or nothing of another machine's has changed."""
     if name["host"] != _host() or sys.platform == "win32":
-        return _newest(path) < time.time() - STRANGE_HOURS * 3600
+        times = [time.time()]  # what vanishes meanwhile is not abandoned
+        with suppress(OSError):
+            times = [each.lstat().st_mtime for each in (path, *(path.rglob("*") if path.is_dir() else ()))]
+        return max(times) < time.time() - STRANGE_HOURS * 3600
     pid, start = int(name["pid"]), _start_of(int(name["pid"]))
     if start is not None:
         return start != int(name["start"])
@@ -253,11 +231,3 @@ def _abandoned(path: Path, name: re.Match[str]) -> bool:
     except OSError:  # of another user
         return False
     return False
-
-
-def _newest(path: Path) -> float:
-    """Time of the last change of a file, or of anything in a folder."""
-    times = [time.time()]  # what vanishes meanwhile is not abandoned
-    with suppress(OSError):
-        times = [each.lstat().st_mtime for each in (path, *(path.rglob("*") if path.is_dir() else ()))]
-    return max(times)

@@ -1,4 +1,4 @@
-"""Lines of progress: printed where a model is verbose, or handed to whoever listens; and none too seldom."""
+"""Lines of progress: printed while a verbose model speaks, or handed to whoever listens; and none too seldom."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Event, Thread
 from time import perf_counter
-from typing import Self
+from typing import Any, Self
 
 SILENT_SECONDS = 20.0  # nobody who waits should wonder for longer whether anything happens
 
 Listener = Callable[[str], None]
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_speaker: ContextVar[tuple[str, Any]] = ContextVar("speaker", default=("sosbands", False))  # name, and whether aloud
 
 
 @contextmanager
@@ -28,9 +29,25 @@ def heard_by(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-def say(speaker: str, message: str, verbose: object) -> None:
-    """A line of progress of the speaker."""
-    listener = _listener.get()
+@contextmanager
+def speaking(speaker: Any, verbose: Any = None) -> Iterator[None]:
+    """Let `say` speak for a model, aloud if that is verbose, or under a name.
+
+    With a name and ``verbose=None`` it is as loud as around the context. Other threads and processes are silent: a
+    context is that of one thread.
+    """
+    if not isinstance(speaker, str):
+        speaker, verbose = type(speaker).__name__, speaker.verbose
+    token = _speaker.set((speaker, _speaker.get()[1] if verbose is None else verbose))
+    try:
+        yield
+    finally:
+        _speaker.reset(token)
+
+
+def say(message: str) -> None:
+    """A line of progress of whoever is speaking."""
+    listener, (speaker, verbose) = _listener.get(), _speaker.get()
     if listener is not None:
         listener(message)
     elif verbose:
@@ -38,14 +55,9 @@ def say(speaker: str, message: str, verbose: object) -> None:
 
 
 class Patience:
-    """Context that says that work goes on whenever nothing was said for a while.
+    """Context that calls `remind`, in a thread of its own, whenever nothing was said for `every` seconds.
 
-    Parameters
-    ----------
-    remind : callable
-        Called in a thread of its own, with the seconds since the context was entered.
-    every : float
-        Seconds of silence after which it is called.
+    The function is given the seconds since the context was entered.
     """
 
     def __init__(self, remind: Callable[[float], None], every: float = SILENT_SECONDS) -> None:

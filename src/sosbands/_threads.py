@@ -1,23 +1,30 @@
-"""One thread around what the library computes itself.
+"""Threads and processes: one thread around what the library computes itself, and what joblib leaves open.
 
 Threads that wait for each other on shared cores make small computations far slower, and sums that are cut into other
 pieces end in other digits: with one thread a call gives the same bits on any number of cores. The entry points of
 each room take it. A point model of the user's decides itself on its threads, and its digits.
+On a Dask cluster tasks keep to their worker, and runs outlive lost workers.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import uuid
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ContextDecorator, ExitStack, contextmanager
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, ContextDecorator, ExitStack, contextmanager, nullcontext
+from importlib import import_module
 from threading import Lock, RLock, get_ident, local
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from joblib import parallel_config
+from joblib.parallel import get_active_backend
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 MANY_ROWS = 20_000  # from which on boosting gains from threads
+ROUNDS = 3  # without a single result, after which data that get lost are not sent again
 
 
 class _ThreadLibraries:
@@ -79,11 +86,8 @@ class _OneThread(ContextDecorator):
             self._inside[get_ident()] += 1
 
     def __exit__(self, *_error: object) -> None:
-        me = get_ident()
         with self._lock:
-            self._inside[me] -= 1
-            if not self._inside[me]:
-                del self._inside[me]
+            self._inside -= Counter([get_ident()])  # which drops those that are 0
             if not self._inside:
                 self._limit.restore_original_limits()
                 _leave_control()
@@ -99,9 +103,7 @@ def _leave_control() -> None:
 
     Otherwise the last of several computations, in another thread than the first, could not restore them.
     """
-    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
-    if clear is not None:
-        clear()
+    getattr(OpenBLASController, "clear_controlling_thread", lambda: None)()
 
 
 THREAD_LIBRARIES = _ThreadLibraries()
@@ -128,3 +130,85 @@ def few_threads(n_rows: int = 0, *, blas: bool = False) -> Iterator[None]:
         if not blas:
             limits.enter_context(ONE_THREAD)
         yield
+
+
+def cluster_client() -> Any:
+    """The client of the Dask cluster that joblib sends work to, whatever `n_jobs` is, or None."""
+    backend = get_active_backend()[0]
+    return backend.client if type(backend).__name__ == "DaskDistributedBackend" else None
+
+
+def within_task() -> AbstractContextManager[Any]:
+    """Where a task runs on a cluster, what is parallel inside of it runs in it, one after the other.
+
+    joblib would send the trees of a forest that is fitted on a worker back to all workers, each for some milliseconds
+    of work, and begin another task meanwhile, which shares the record of warnings and the limit of threads.
+    """
+    return nullcontext() if cluster_client() is None else parallel_config(backend="sequential")
+
+
+def run_on_cluster(
+    client: Any, function: Callable[..., Any], shared: Any, calls: Mapping[Any, tuple[Any, ...]]
+) -> Generator[tuple[Any, Any, Exception | None], None, None]:
+    """Run ``function(shared, *call)`` for each call on the workers; key, result and error of each as they finish.
+
+    What is parallel inside of a call runs in it. `shared` is sent once to each worker. A call whose worker dies is run
+    again by another one; if that was the last that held `shared`, it is sent again. A call that keeps killing workers
+    has the error ``KilledWorker``.
+    """
+    as_completed: Any = import_module("distributed").as_completed
+    left: dict[Hashable, tuple[Any, ...]] = dict(calls)
+    rounds = 0
+    while left:
+        if rounds == ROUNDS:
+            raise RuntimeError(f"the cluster lost the data of {len(left)} tasks {ROUNDS} times before any had finished")
+        rounds += 1
+        (data,) = client.scatter([shared], broadcast=True, hash=False)
+        futures = {
+            client.submit(_in_worker, function, data, *call, key=f"{function.__name__}-{uuid.uuid4().hex}"): key
+            for key, call in left.items()
+        }
+        try:
+            for future in as_completed(futures):
+                result, error = None, None
+                try:
+                    result = future.result()
+                except CancelledError:  # `shared` is lost, and the result too if it was there
+                    continue
+                except Exception as raised:
+                    error = raised
+                rounds = 0
+                del left[futures[future]]
+                yield futures[future], result, error
+        finally:
+            client.cancel(list(futures))
+
+
+def _in_worker(function: Callable[..., Any], *arguments: Any) -> Any:
+    with parallel_config(backend="sequential"):
+        return function(*arguments)
+
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property:  # noqa: N801
+        """That of Python 3.12 and newer.
+
+        Before, functools had one lock for all objects of a class: a process that was forked while another thread
+        computed such a property waited for ever for it, and threads waited for each other.
+        """
+
+        def __init__(self, function):
+            self.function, self.name, self.__doc__ = function, None, function.__doc__
+
+        def __set_name__(self, owner, name):
+            self.name = name
+
+        def __get__(self, instance, owner=None):
+            """The value, which from now on is found in the object itself."""
+            if instance is None:
+                return self
+            value = instance.__dict__[self.name] = self.function(instance)
+            return value

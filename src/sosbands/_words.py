@@ -1,6 +1,33 @@
-"""Words that several rooms put together."""
+"""Words that several rooms put together, and warnings at the line of whoever called the package."""
 
+import sys
+import warnings
 from collections.abc import Iterable
+from types import FrameType
+
+# Frames of these stand between a user's line and the package, or between two of its own: contextlib around a
+# decorated method, scikit-learn and joblib around a fit of theirs, SciPy around a function that it minimises.
+BETWEEN = {"sklearn", "joblib", "numpy", "scipy", "threadpoolctl", "dask", "distributed", *sys.stdlib_module_names}
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """A warning at the user's line: the nearest outside of the package, and of `BETWEEN` if there is one.
+
+    There is none in a process of joblib's.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    outside: list[FrameType] = []
+    while frame is not None:
+        # `python -m sosbands` runs a module named __main__, whose package says where it is from
+        name = (frame.f_globals.get("__package__") or frame.f_globals.get("__name__") or "").partition(".")[0]
+        if name != "sosbands":
+            outside.append(frame)
+            if name not in BETWEEN:
+                break
+        frame = frame.f_back
+    line = outside[-1 if frame else 0]
+    module, registry = line.f_globals.get("__name__"), line.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, category, line.f_code.co_filename, line.f_lineno, module, registry)
 
 
 def many(count: int, noun: str) -> str:

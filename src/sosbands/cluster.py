@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sosbands._arguments import read_level
+from sosbands._extras import need
 from sosbands._files import check_place, remove_leftovers, sync_folder, temporary_name, written
-from sosbands._parallel import run_on_cluster
-from sosbands.conformal import interval
-from sosbands.exceptions import CrossedIntervalsWarning
+from sosbands._threads import run_on_cluster
+from sosbands._words import warn
 
 __all__ = ["interval_frame", "predict_parquet"]
 
@@ -50,20 +50,16 @@ def interval_frame(
     pandas.DataFrame
         ``prediction``, ``lower``, ``upper`` and ``support`` (NaN for models that know none), all float64.
     """
-    quantiles = np.broadcast_to(model.quantile(_level(model, confidence_level)), 2)
+    level = _level(model, confidence_level)
+    model.quantile(level)  # which says what it cannot give
     kept = _kept(keep_columns)
     names = _features(model)
     _check_columns([*kept, *(names or ())], frame.columns, "frame")
     made = dict.fromkeys(WRITTEN, np.zeros(0))
     if len(frame):
-        center, band = model._prediction_and_band(frame.to_numpy() if names is None else frame[names])
-        ends, crossed = interval(band, *quantiles)
-        support = np.full(len(frame), np.nan) if band.support is None else band.support
-        made = dict(zip(WRITTEN, (center, *ends.T, support), strict=True))
-        if np.any(crossed):
-            words = f"{np.sum(crossed)} of {len(frame)} intervals are empty; their midpoint is given twice"
-            warnings.warn(words, CrossedIntervalsWarning, stacklevel=2)
-        model._check_band(band)
+        found = model.intervals(frame.to_numpy() if names is None else frame[names], level)
+        support = np.full(len(frame), np.nan) if found.support is None else found.support
+        made = dict(zip(WRITTEN, (found.prediction, found.lower[:, 0], found.upper[:, 0], support), strict=True))
     return frame[kept].assign(**made)
 
 
@@ -143,7 +139,7 @@ class _Work:
 
     @classmethod
     def of(cls, model: Any, source: Path, confidence_level: float | None, keep_columns: Sequence[str]) -> _Work:
-        dataset = _need("pyarrow.dataset").dataset(source, format="parquet", partitioning="hive")
+        dataset = need("pyarrow.dataset").dataset(source, format="parquet", partitioning="hive")
         base = source if source.is_dir() else source.parent
         fragments = {str(Path(each.path).relative_to(base)): each for each in dataset.get_fragments()}
         if not fragments:
@@ -173,7 +169,7 @@ class _Done(NamedTuple):
 
 def _predict_file(work: _Work, fragment: Any, path: str) -> _Done:
     """What a worker does."""
-    parquet, pa = _need("pyarrow.parquet"), _need("pyarrow")
+    parquet, pa = need("pyarrow.parquet"), need("pyarrow")
     try:
         physical = fragment.physical_schema
         parts = import_module("pyarrow.dataset").get_partition_keys(fragment.partition_expression)
@@ -205,7 +201,7 @@ def _relay(done: Sequence[_Done], names: Sequence[str]) -> None:
             found.setdefault(category, []).append(f"{name}: {message}")
     for category, messages in found.items():
         words = f"in {len(messages)} of {len(done)} files, first {messages[0]}"
-        warnings.warn(words, category, stacklevel=3)
+        warn(words, category)
 
 
 def _check_written(partial: Path, files: Sequence[str] | dict[str, Any]) -> None:
@@ -234,7 +230,7 @@ def _new_folder(target: Path, source: Path) -> Path:
 
 
 def _client(client: Any) -> Any:
-    distributed = _need("distributed")
+    distributed = need("distributed")
     try:
         return distributed.get_client() if client is None else client
     except ValueError:
@@ -263,13 +259,3 @@ def _check_columns(wanted: Sequence[str], names: Any, where: str) -> None:
     lacking = [name for name in wanted if name not in list(names)]
     if lacking:
         raise ValueError(f"{where} has no column {lacking[0]!r}: expected {list(wanted)}, found {list(names)}")
-
-
-def _need(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        package = module.split(".")[0]
-        raise ImportError(
-            f"this needs {package}, which is not installed: pip install 'dask[dataframe,distributed]'"
-        ) from error

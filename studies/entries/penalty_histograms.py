@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sosbands.tuning.candidates import PENALTIES
+from sosbands.tuning.rules import PENALTIES
 from studies.drawing.caption_words import count_words, failure_words, penalty_words
 from studies.drawing.figures import COLOURS, add_caption, grouped, new_figure, succeeded
 from studies.drawing.panels import empty_figure, hide_rest, legend_above, set_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sosbands.tuning.candidates import PENALTIES
+from sosbands.tuning.rules import PENALTIES
 from studies.drawing.caption_words import failure_words, joined, span_words
 from studies.drawing.figures import COLOURS, add_caption, grouped, new_figure, succeeded
 from studies.drawing.real_tables import sets_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sosbands.comparison import run_tasks
-from sosbands.comparison.axes import canonical, read_axes
+from sosbands.comparison.describe import canonical, read_axes
 from sosbands.comparison.runner import TaskFunction
 from sosbands.comparison.store import flat
 from studies.runs.packed_store import adopt, read_stored

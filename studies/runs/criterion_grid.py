@@ -10,8 +10,10 @@ from sklearn.model_selection import KFold
 
 from sosbands._types import Array
 from sosbands.bands import penalty_scale
+from sosbands.bands.views import INPUTS, NO_SCALE, RowFacts
 from sosbands.kernels import median_lengthscale
-from sosbands.tuning.criterion import TuningData, fold_bands, pool
+from sosbands.tuning.rules import COARSE as SEARCHED
+from sosbands.tuning.search import CRITERIA, Candidate, Search
 from studies.runs.synthetic_runs import Draw
 
 FINE = {"n_lengthscales": 12, "n_penalties": 11}
@@ -33,16 +35,20 @@ def grid_row(axes: dict[str, Any], seed: int) -> dict[str, Any]:
     options = {
         "kernel": "matern52",
         "symmetry_kind": "training",
-        "width_penalty": axes["width_penalty"],
         "normalize": penalty_scale(points, r),
     }
-    data = TuningData(points, r, folds, options)
-    parts = {k: fold_bands(data, k, ells, penalties) for k in range(len(folds))}
-    evaluations = pool(data, ells, penalties, parts)
-    shape = (len(ells), len(penalties))
-    values = {name: np.reshape([e.value(name) for e in evaluations], shape) for name in ("hsic", "dcor")}
+    search = Search(RowFacts(points, np.zeros(len(r)), {}), r, folds, options, SEARCHED)
+    grid = [Candidate(NO_SCALE, INPUTS, ell, axes["width_penalty"], 1.0, each) for ell in ells for each in penalties]
+    search.evaluate(grid)
+    values = {
+        name: np.reshape(
+            [-np.inf if search.failed(each) else CRITERIA[name](search.held_out(each, "added")) for each in grid],
+            (len(ells), len(penalties)),
+        )
+        for name in ("hsic", "dcor")
+    }
     factors = np.array(ells) / median_lengthscale(points)
-    uncertified = sum(e.uncertified for e in evaluations)
+    uncertified = sum(search.uncertified(each) for each in grid)
     return {"factors": factors, "penalties": penalties, **values, "uncertified": uncertified}
 
 

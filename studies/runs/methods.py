@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from sosbands import SoSBandRegressor
-from sosbands.baselines import METHODS, SquaredSoS, make_method
+from sosbands.bands import BandSettings
+from sosbands.baselines import METHODS
 from sosbands.point_models import GaussianProcess
 from sosbands.regressors import PAPER_SETTINGS
 from sosbands.tuning import Rules
+from studies.rivals import RIVALS, SquaredSoS
+from studies.searches import ClimbingRules
 
 OURS, HARD, PAPER = "sos", "sos-hard", "sos-paper"
 PER_FEATURE, PER_SIDE = "sos-per-feature", "sos-paper-per-side"
@@ -34,13 +36,14 @@ SHOWN = {
 # Parts of the automatic choice, each left out in turn.
 WITHOUT: dict[str, dict[str, Any]] = {
     "rows outside": {"learning_coverage": 1.0},
-    "constant": {"constant": False},
+    "constant": {"bands": BandSettings(constant=False)},
     "base scale": {"base_scale": "none"},
     "noise features": {"noise_features": "inputs"},
     "scaled score": {"conformal_score": "added"},
     "asymmetry": {"symmetry_penalty": math.inf},
     "blend": {"estimator": GaussianProcess()},
 }
+NUMERICS = ("symmetry_kind", "trace_penalty", "frobenius_penalty")  # of the band problem, that may be axes
 PARAMETERS = ("symmetry_kind", "criterion", "symmetry_test", "residuals", "width_penalty", "start")  # that may be axes
 SIDED = (OURS, HARD, PAPER, PAPER_CQR, "cqr-forest", "cqr-boosting", "rqr")  # whose two ends have a score each
 
@@ -53,8 +56,8 @@ PAPER_RULES = Rules(criterion="hsic", symmetry_test="kruskal-wallis", independen
 RULES = {
     HARD: None,
     PAPER: PAPER_RULES,
-    PER_SIDE: replace(PAPER_RULES, mode="per-side"),
-    PER_FEATURE: Rules(mode="per-side-and-feature"),
+    PER_SIDE: ClimbingRules(**vars(PAPER_RULES), mode="per-side"),
+    PER_FEATURE: ClimbingRules(mode="per-side-and-feature"),
 }
 
 
@@ -75,15 +78,24 @@ def interval_method(name: str, seed: int, **settings: Any) -> Any:
         settings.setdefault("residuals", "in-sample")  # as in the papers
     if name == OURS:
         settings.pop("width_penalty", None)  # that of a case is the paper's
-        return SoSBandRegressor(**settings)
+        return SoSBandRegressor(**with_rules(settings))
     settings.setdefault("estimator", GaussianProcess())  # the paper's point model; the default of ours is a blend
     if name in RULES:
-        fixed = {**PAPER_SETTINGS, "constant": False, "rules": RULES[name]}
-        return SoSBandRegressor(**{**fixed, **settings})
+        numerics = {key: settings.pop(key) for key in NUMERICS if key in settings}
+        fixed = {**PAPER_SETTINGS, "bands": BandSettings(constant=False, **numerics), "rules": RULES[name]}
+        return SoSBandRegressor(**with_rules({**fixed, **settings}))
     if name == PAPER_CQR:  # trees grown to single rows, as in the first CQR paper: its widths match the tables
         name, settings = "cqr-forest", {**settings, "min_samples_leaf": 1}
-    known = METHODS[name]._get_param_names()
-    return make_method(name, **{key: value for key, value in settings.items() if key in known})
+    method = (METHODS | RIVALS)[name]
+    known = method._get_param_names()
+    return method(**{key: value for key, value in settings.items() if key in known})
+
+
+def with_rules(settings: dict[str, Any]) -> dict[str, Any]:
+    """The same with criterion and symmetry test, which are axes of runs, in place of the rules."""
+    tests = {name: settings[name] for name in ("criterion", "symmetry_test") if name in settings}
+    rest = {name: value for name, value in settings.items() if name not in tests}
+    return rest | ({"rules": Rules(**tests)} if tests else {})
 
 
 def axis_settings(axes: dict[str, Any]) -> dict[str, Any]:
@@ -113,11 +125,11 @@ def chosen(model: Any) -> dict[str, Any]:
         return {}
     report = model.tuning_
     tests = {} if report is None else {"p_independence": report.independence, "p_symmetry": report.symmetry}
-    penalty, ell = model.symmetry_penalty_, model.lengthscale_
+    penalty, ell = model.noise_.settings.symmetry_penalty, model.noise_.lengthscale
     return {
         "symmetry_penalty": float(penalty),
         "lengthscale": float(ell) if isinstance(ell, float | int) else None,
         "constant_width": bool(report is not None and report.homoscedastic),
-        "gap": model.certificate_["gap"],
+        "gap": model.noise_.certificate["gap"],
         **{name: None if test is None else test.p_value for name, test in tests.items()},
     }

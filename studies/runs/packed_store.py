@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sosbands.comparison import StoreContents, StoreMismatchError, read_store
-from sosbands.comparison.line_file import LineFile
+from sosbands.comparison.store import LineFile
 
 
 def adopt(path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attack import bad_inputs
-from sosbands.conformal import mixin
+from sosbands.conformal import calibration
 
 
 def breaches(count=40, kind=None):
@@ -25,15 +25,13 @@ def test_results_and_refusals():
 
 
 def test_intervals_that_are_too_narrow_are_seen(monkeypatch):
-    real = mixin.interval
-    monkeypatch.setattr(
-        "sosbands.regressors.base.interval", lambda band, q_lo, q_up: real(band, 0.5 * q_lo, 0.5 * q_up)
-    )
+    real = calibration.interval
+    monkeypatch.setattr(calibration, "interval", lambda band, q_lo, q_up: real(band, 0.5 * q_lo, 0.5 * q_up))
     assert any("calibration rows, not" in each for each in breaches(60))
 
 
 def test_a_wrong_measure_is_seen(monkeypatch):
-    monkeypatch.setattr("sosbands.metrics.row.mean_width", lambda lower, upper, **_: float(np.max(upper - lower)))
+    monkeypatch.setattr("sosbands.metrics.intervals.mean_width", lambda lower, upper, **_: float(np.max(upper - lower)))
     assert any("mean_width" in each for each in breaches(120, "measures"))
 
 
@@ -51,7 +49,7 @@ def test_errors_of_the_wrong_kind_are_seen(monkeypatch, error, expected):
     def broken(*_, **__):
         raise error
 
-    monkeypatch.setattr("sosbands.regressors.base.read_target", broken)
+    monkeypatch.setattr("sosbands.tables.rows.read_target", broken)
     assert any(expected in each for each in breaches(20, "estimators"))
 
 
@@ -60,5 +58,5 @@ def test_warnings_are_seen(monkeypatch):
         np.float64(1e308) * np.array([1e308])
         return np.asarray(y, dtype=float)
 
-    monkeypatch.setattr("sosbands.regressors.base.read_target", warned)
+    monkeypatch.setattr("sosbands.tables.rows.read_target", warned)
     assert any("overflow encountered" in each for each in breaches(40, "estimators"))

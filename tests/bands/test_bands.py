@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Matern
 from contracts import manufacture, matern52
 from sosbands import learn_band_path, learn_bands
 from sosbands.bands import learn_band_grid
-from sosbands.bands.penalties import read_settings
+from sosbands.bands.learn import LITERAL
 from sosbands.exceptions import (
     InfeasibleProblemError,
     LowRankWarning,
@@ -385,71 +385,6 @@ def test_inputs_are_not_written_to():
     assert np.array_equal(r, r0)
 
 
-# ---------------------------------------------------------------- bounds of the asymmetry
-
-
-def fine_grid(X, d):
-    axis = np.linspace(-1, 1, 2001 if d == 1 else 81)[:, None]
-    points = axis if d == 1 else np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2)
-    distance = np.min(np.linalg.norm(points[:, None] - X[None], axis=2), axis=1).max()
-    # every point of the square is within half a cell of a grid point
-    return points, distance + np.sqrt(d) * (axis[1, 0] - axis[0, 0]) / 2
-
-
-@pytest.mark.parametrize("penalty", [0.0, 1e-2, 1.0, 1e3, inf])
-@pytest.mark.parametrize(("d", "ell"), [(1, 0.2), (1, 2.0), (2, 0.7)])
-def test_symmetry_bounds_hold_on_a_fine_grid(d, ell, penalty):
-    X, r = data(16, 20, d)
-    solution = certified(X, r, lengthscale=ell, symmetry_penalty=penalty, width_penalty=1.0)
-    points, rho = fine_grid(X, d)
-    largest = np.abs(solution.lower(points) - solution.upper(points)).max()
-    bound = solution.symmetry_bound(rho)
-    for value in (bound.operator, bound.training, bound.paper_operator, bound.paper_training):
-        assert value >= largest * (1 - 1e-9) - 1e-12
-    assert bound.operator <= bound.paper_operator
-    assert bound.training <= bound.paper_training
-    if penalty == inf:
-        assert bound.operator == bound.training == largest == 0.0
-
-
-def test_symmetry_bounds_by_hand():
-    """Two far points, residuals 1 and -2: A_lo and A_up are rank one along the features of one point each."""
-    X = np.array([[0.0], [1000.0]])
-    solution = certified(X, [1.0, -2.0], lengthscale=2.0, symmetry_penalty=0.0)
-    bound = solution.symmetry_bound(0.25)
-    slope = np.sqrt(5 / 3) / 2.0  # of the kernel, here below 1
-    M = 2**3.5 * np.sqrt(2 * np.pi)
-    assert bound.operator == pytest.approx(2.0, rel=1e-3)
-    assert bound.training == pytest.approx(2.0 + 2 * slope * 2.0 * 0.25, rel=1e-3)
-    assert bound.paper_operator == pytest.approx(M * 3.0, rel=1e-3)
-    assert bound.paper_training == pytest.approx(2 * M * 3.0 * 0.25 + np.sqrt(5.0), rel=1e-3)
-    without = solution.symmetry_bound()
-    assert (without.training, without.paper_training) == (None, None)
-    assert without.operator == bound.operator
-
-
-def test_symmetry_bound_of_other_kernels():
-    X, r = data(17)
-    solution = certified(X, r, kernel="gaussian")
-    bound = solution.symmetry_bound(0.1)
-    assert (bound.training, bound.paper_operator, bound.paper_training) == (None, None, None)
-    points, _ = fine_grid(X, 1)
-    assert bound.operator >= np.abs(solution.lower(points) - solution.upper(points)).max()
-
-
-def test_symmetry_bound_errors():
-    X, r = data(18)
-    two = certified(X, r, lengthscale={"lower": 0.3, "upper": 0.7})
-    own = certified(matern52(X, X, 0.5), r, kernel="precomputed", lengthscale="median")
-    for solution in (two, own):
-        with pytest.raises(ValueError, match="kernel"):
-            solution.symmetry_bound()
-    good = certified(X, r)
-    for rho in (-1.0, nan, inf):
-        with pytest.raises(ValueError, match="fill_distance"):
-            good.symmetry_bound(rho)
-
-
 # ---------------------------------------------------------------- bad input
 
 
@@ -677,10 +612,11 @@ def test_warnings_point_at_the_line_of_the_user(call, monkeypatch):
 
     from sosbands.bands import learn
 
-    solved = learn.solve_path
+    solved, alone = learn.solve_path, learn.solve
     monkeypatch.setattr(
         learn, "solve_path", lambda *a, **k: (replace(each, status=Status.STALLED) for each in solved(*a, **k))
     )
+    monkeypatch.setattr(learn, "solve", lambda *a, **k: replace(alone(*a, **k), status=Status.STALLED))
     rng = np.random.default_rng(0)
     X, r = rng.uniform(-1, 1, (30, 1)), rng.standard_normal(30)
     with pytest.warns(NotCertifiedWarning) as caught:
@@ -705,6 +641,7 @@ def test_unknown_settings_name_the_function():
 
 def test_paths_have_the_defaults_of_learn_bands():
     public = inspect.signature(learn_bands).parameters
-    read = inspect.signature(read_settings).parameters
-    shared = [name for name in read if name != "max_iterations"]  # of sequences only
-    assert {name: public[name].default for name in shared} == {name: read[name].default for name in shared}
+    read = LITERAL.get_params()
+    for name in ("max_iterations", "coupled_rows", "outlier_fraction"):  # of sequences and of the estimator only
+        del read[name]
+    assert {name: public[name].default for name in read} == read

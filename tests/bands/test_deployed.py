@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sosbands import SoSFunction
-from sosbands.bands.sos import deployed_pair, evaluate_pair
+from sosbands.bands.functions import deployed_pair, evaluate_pair
 from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.kernels import features as features_module
 

@@ -5,9 +5,9 @@ import pytest
 
 from contracts import matern52, square_root
 from sosbands import learn_bands
-from sosbands.bands import initial, penalty_scale
-from sosbands.bands.penalties import PenaltyScale, SymmetryPenalty
-from sosbands.bands.units import root_mean_square, solver_units
+from sosbands.bands import learn, penalty_scale
+from sosbands.bands.prepare import root_mean_square, solver_units
+from sosbands.bands.settings import PenaltyScale, SymmetryPenalty
 from sosbands.exceptions import ScaleError
 from sosbands.kernels import median_lengthscale
 from sosbands.problems import FeatureSpace, OneSidedProblem, SideCost, SideTerm
@@ -281,7 +281,7 @@ def test_penalty_scale_of_nothing():
 @pytest.mark.parametrize("solver", ["lbfgs", "newton"])
 def test_the_initial_model_is_solved_by_the_solver_asked_for(solver, monkeypatch):
     asked = []
-    monkeypatch.setattr(initial, "solve", lambda *a, **k: asked.append(k["solver"]) or solve(*a, **k))
+    monkeypatch.setattr(learn, "solve", lambda *a, **k: asked.append(k["solver"]) or solve(*a, **k))
     X, r = data(14)
     learn_bands(X, r, normalize=True, solver=solver)
-    assert asked == [solver]
+    assert asked == [solver, solver]  # the initial model, and the bands

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from sosbands import SoSFunction
 from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.kernels import features as features_module
-from sosbands.kernels.resolve import CallableKernel, PrecomputedKernel
+from sosbands.kernels.kernels import CallableKernel, PrecomputedKernel
 
 X = np.random.default_rng(0).uniform(-1, 1, (25, 2))
 FEATURES = learn_features(X, StationaryKernel("matern52", (0.7,)), rank=12)

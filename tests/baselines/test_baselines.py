@@ -23,22 +23,18 @@ from sosbands.baselines import (
     COMMON,
     METHODS,
     GradientBoostingCQR,
-    HeteroscedasticGP,
     HomoscedasticGP,
     LocallyWeightedCP,
     QuantileForestCQR,
-    RelaxedQuantileCQR,
     SplitCP,
-    SquaredSoS,
     make_method,
 )
-from sosbands.baselines.base import Baseline
-from sosbands.baselines.tables import table_of_numbers
 from sosbands.conformal import interval
 from sosbands.exceptions import LearningRowsWarning, NotCalibratedError
 from sosbands.metrics import evaluate_intervals
 from sosbands.metrics.distribution import ensemble_crps
-from sosbands.regressors.base import SplitRegressor
+from sosbands.regressors.split import SplitRegressor
+from sosbands.tables.rows import table_of_numbers
 
 RNG = np.random.default_rng(3)
 N = 80
@@ -51,36 +47,25 @@ Y_NEW = np.sin(2 * X_NEW[:, 0]) + (1.2 + X_NEW[:, 1]) * RNG.standard_normal(30)
 FAST = {
     "cqr-forest": {"n_estimators": 10},
     "cqr-boosting": {"max_iter": 10},
-    "rqr": {"cv": 2, "width_ridge": 1.0},
-    "het-gp": {"max_iter": 20},
-    "squared-sos": {"estimator": Ridge(), "lengthscale": "median", "tol": 1e-2},
     "split": {"estimator": Ridge()},
     "local": {"estimator": Ridge(), "scale_estimator": KNeighborsRegressor(5)},
 }
 
 
 def fast(name, **settings):
-    if name in ("cqr-forest", "het-gp"):
-        package = {"cqr-forest": "quantile_forest", "het-gp": "hetgpy"}[name]
-        pytest.importorskip(package, reason=f"{name} needs {package}: pip install sosbands[baselines]")
+    if name == "cqr-forest":
+        pytest.importorskip("quantile_forest", reason="it needs quantile-forest: pip install sosbands[baselines]")
     return make_method(name, **{"random_state": 0, **FAST.get(name, {}), **settings})
 
 
 # ---------------------------------------------------------------- true scikit-learn estimators
 
 # Of each class one instance has few trees, iterations or folds, and one other settings.
-# hetgpy breaks down on some of the tiny noise-free tables of these checks, which the baseline says in a warning.
-
-
 CHECKED = [
     QuantileForestCQR(n_estimators=10),
     GradientBoostingCQR(max_iter=10),
-    RelaxedQuantileCQR(cv=2, center_ridge=0.01),
-    RelaxedQuantileCQR(width_penalty=0, lengthscale=1.0, width_ridge=0.1, max_rank=20, calibration="asymmetric"),
     HomoscedasticGP(),
     HomoscedasticGP(conformal_score="normalized", calibration="asymmetric"),
-    HeteroscedasticGP(max_iter=10),
-    SquaredSoS(Ridge(), cv=2, tol=1e-2, random_state=0),
     SplitCP(),
     SplitCP(Ridge()),
     SplitCP(HistGradientBoostingRegressor(max_iter=30)),
@@ -89,11 +74,8 @@ CHECKED = [
 CHECKED += [cls() for cls in METHODS.values() if cls not in map(type, CHECKED)]
 
 
-@pytest.mark.filterwarnings("ignore:hetgpy could not fit varying noise")
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
-    if isinstance(estimator, HeteroscedasticGP):
-        pytest.importorskip("hetgpy", reason="het-gp needs hetgpy, which Python 3.13 has no wheels of")
     check(estimator)
 
 
@@ -151,7 +133,6 @@ def test_a_later_change_of_a_parameter_does_not_part_band_and_calibration(name):
     model = fast(name).fit(X, Y)
     before = model.predict_interval(X_NEW, 0.8)
     later = {"confidence_level": 0.5, "conformal_score": "normalized", "quantiles": (0.3, 0.4), "min_scale": 1.0}
-    later |= {"width_penalty": 5.0, "lengthscale": 3.0, "center_ridge": 2.0, "width_ridge": 3.0}
     model.set_params(**{key: value for key, value in later.items() if key in model.get_params(deep=False)})
     assert np.array_equal(model.predict_interval(X_NEW, 0.8), before)
 
@@ -170,7 +151,7 @@ def test_calibration_by_other_rows(name):
 def test_blocks_of_rows_do_not_change_the_numbers(name, monkeypatch):
     model = fast(name).fit(X, Y)
     ends, center = model.predict_interval(X_NEW), model.predict(X_NEW)
-    monkeypatch.setattr("sosbands.point_models.residuals.BLOCK_ROWS", 7)
+    monkeypatch.setattr("sosbands.tables.rows.BLOCK_ROWS", 7)
     np.testing.assert_allclose(model.predict_interval(X_NEW), ends, rtol=1e-9)
     np.testing.assert_allclose(model.predict(X_NEW), center, rtol=1e-9)
 
@@ -179,10 +160,11 @@ def test_blocks_of_rows_do_not_change_the_numbers(name, monkeypatch):
 def test_prediction_and_intervals_together(name, monkeypatch):
     model = fast(name).fit(X, Y)
     for rows in (30, 7):  # in one piece, and in several
-        monkeypatch.setattr("sosbands.point_models.residuals.BLOCK_ROWS", rows)
-        center, band = model._prediction_and_band(X_NEW)
-        assert np.array_equal(center, model.predict(X_NEW))
-        ends, _ = interval(band, *np.broadcast_to(model.quantile(0.8), 2))
+        monkeypatch.setattr("sosbands.tables.rows.BLOCK_ROWS", rows)
+        found = model.intervals(X_NEW, 0.8)
+        assert np.array_equal(found.prediction, model.predict(X_NEW))
+        assert np.array_equal(found.ends[:, :, 0], model.predict_interval(X_NEW, 0.8))
+        ends, _ = interval(model.told(X_NEW).band, *np.broadcast_to(model.quantile(0.8), 2))
         assert np.array_equal(ends, model.predict_interval(X_NEW, 0.8))
 
 
@@ -190,7 +172,7 @@ def test_prediction_and_intervals_together(name, monkeypatch):
 
 
 def test_methods_by_name():
-    assert set(METHODS) >= {"cqr-forest", "cqr-boosting", "rqr", "gp", "het-gp", "squared-sos", "split", "local"}
+    assert set(METHODS) >= {"cqr-forest", "cqr-boosting", "gp", "split", "local"}
     assert "sos" not in METHODS
     model = make_method("local", estimator=Ridge(2.0), n_jobs=2, calibration="asymmetric", min_scale=0.2)
     assert isinstance(model, LocallyWeightedCP)
@@ -235,35 +217,9 @@ BAD = [
     ("cqr-boosting", {"quantiles": 0.1}, "quantiles=0.1: expected None or two increasing levels"),
     ("cqr-boosting", {"quantiles": (0.0, 0.5)}, "quantiles=.*: expected None or two increasing levels"),
     ("cqr-boosting", {"max_iter": True}, "max_iter=True: expected an int >= 1"),
-    ("rqr", {"width_penalty": -1.0}, "width_penalty=-1.0: expected a finite number >= 0"),
-    ("rqr", {"width_penalty": np.inf}, "width_penalty=inf: expected a finite number >= 0"),
-    ("rqr", {"width_penalty": "auto"}, "width_penalty='auto': expected a finite number >= 0"),
-    ("rqr", {"lengthscale": "median"}, "lengthscale='median': expected 'auto' or a finite number > 0"),
-    ("rqr", {"center_ridge": 0}, "center_ridge=0: expected 'auto' or a finite number > 0"),
-    ("rqr", {"width_ridge": np.nan}, "width_ridge=nan: expected 'auto' or a finite number > 0"),
-    ("rqr", {"max_rank": 0}, "max_rank=0: expected an int >= 1"),
-    ("rqr", {"max_iter": 0}, "max_iter=0: expected an int >= 1"),
-    ("rqr", {"cv": 1}, "cv=1: expected an int >= 2"),
     ("gp", {"conformal_score": "sum"}, r"conformal_score='sum': expected one of \['additive', 'normalized'\]"),
     ("gp", {"n_starts": 0}, "n_starts=0: expected an int >= 1"),
-    ("het-gp", {"start": "warm"}, "start='warm': expected one of"),
-    ("het-gp", {"max_iter": -3}, "max_iter=-3: expected an int >= 1"),
-    ("squared-sos", {"lengthscale": {"lower": 1.0, "upper": 2.0}}, "lengthscale=.*: expected 'auto', 'median', a num"),
-    ("squared-sos", {"lengthscale": -1.0}, r"lengthscale=\(-1.0,\): expected numbers > 0"),
-    ("squared-sos", {"test_level": 0}, "test_level=0: expected None or a number in"),
-    ("squared-sos", {"tol": 0.0}, "tol=0.0: expected a number in"),
-    ("squared-sos", {"width_penalty": -1.0}, "width_penalty=-1.0"),
-    ("squared-sos", {"rank": 0}, "rank=0: expected"),
-    ("squared-sos", {"preprocessor": "scale"}, "preprocessor='scale': expected"),
-    ("squared-sos", {"normalize": 1}, "normalize=1: expected True or False"),
-    ("squared-sos", {"residuals": "own"}, "residuals='own': expected"),
-    (
-        "squared-sos",
-        {"residuals": "leave-one-out"},
-        r"residuals='leave-one-out' with the point model Ridge.*: expected",
-    ),
     ("local", {"residuals": "leave-one-out"}, r"residuals='leave-one-out' with the point model Ridge.*: expected"),
-    ("squared-sos", {"cv": 1}, "cv=1: expected an int >= 2"),
     ("split", {"estimator": "ridge"}, "estimator='ridge': expected"),
     ("local", {"scale_estimator": Ridge}, "scale_estimator=.*: expected None or a regressor"),
     ("local", {"min_scale": 0}, r"min_scale=0: expected a number in \(0, 1\]"),
@@ -276,20 +232,17 @@ def test_wrong_parameters_are_explained(name, settings, message):
         fast(name, **settings).fit(X, Y)
 
 
-@pytest.mark.parametrize(("name", "module"), [("cqr-forest", "quantile_forest"), ("het-gp", "hetgpy")])
-def test_a_missing_package_names_the_extra(name, module, monkeypatch):
-    model = fast(name)
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError, match=f"pip install {module.replace('_', '-')}"):
+def test_a_missing_package_names_the_extra(monkeypatch):
+    model = fast("cqr-forest")
+    monkeypatch.setitem(sys.modules, "quantile_forest", None)
+    with pytest.raises(ImportError, match="pip install quantile-forest"):
         model.fit(X, Y)
 
 
 def test_verbose_lines(capsys):
-    fast("squared-sos", verbose=1, lengthscale="auto", cv=2).fit(X, Y)
+    fast("split", verbose=1).fit(X, Y)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "[SquaredSoS] point model Ridge fitted to 40 rows"
-    assert lines[-1] == "[SquaredSoS] calibrated on 40 rows"
-    assert all(line.startswith("[SquaredSoS] ") for line in lines)
+    assert lines == ["[SplitCP] point model Ridge fitted to 40 rows", "[SplitCP] calibrated on 40 rows"]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -355,17 +308,6 @@ def test_the_default_scale_takes_gaps_and_categories():
     assert widths[table["ward"] == "west"].mean() > 1.3 * widths[table["ward"] != "west"].mean()  # truth: 2
 
 
-def test_squared_sos_takes_categories_with_a_preprocessor():
-    table, y = frame(60)
-    encoder = make_column_transformer((OneHotEncoder(), ["ward"]), (StandardScaler(), ["dose"]))
-    model = SquaredSoS(preprocessor=encoder, lengthscale="median", random_state=0, tol=1e-2).fit(table, y)
-    assert model.model_sees_points_
-    points = encoder.fit(table.iloc[model.learning_rows_]).transform(table)
-    np.testing.assert_allclose(model.predict(table), model.estimator_.predict(points), rtol=1e-12)
-    with pytest.raises(ValueError, match="pass a `preprocessor`"):
-        SquaredSoS(preprocessor="standardize").fit(table, y)
-
-
 def test_boosting_takes_gaps_and_categories():
     table, y = frame(200, gaps=True)
     table = table.astype({"ward": "category"})
@@ -375,7 +317,7 @@ def test_boosting_takes_gaps_and_categories():
     np.testing.assert_allclose(model.predict(table), direct.predict(table), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["cqr-forest", "rqr", "gp", "het-gp", "split", "squared-sos"])
+@pytest.mark.parametrize("name", ["cqr-forest", "gp", "split"])
 def test_gaps_are_rejected_where_the_learning_rows_had_none(name):
     model = fast(name)
     with_gap = X.copy()
@@ -427,13 +369,13 @@ def plain_split():
 
 
 def test_importing_the_baselines_is_light():
-    code = "import sys, sosbands.baselines; print(sorted({'hetgpy', 'quantile_forest', 'skops'} & set(sys.modules)))"
+    code = "import sys, sosbands.baselines; print(sorted({'quantile_forest', 'skops'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_a_baseline_must_say_how_it_learns():
-    model = Baseline()
+    model = SplitRegressor()
     model.confidence_level, model.calibration, model.calibration_size = 0.9, "symmetric", 0.5
     model.random_state, model.verbose = 0, 0
     with pytest.raises(NotImplementedError):

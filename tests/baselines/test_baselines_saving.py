@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import sys
 
 import joblib
 import numpy as np
@@ -23,9 +22,6 @@ X_NEW = RNG.uniform(-0.9, 0.9, (20, 2))
 SETTINGS = {
     "cqr-forest": {"n_estimators": 5},
     "cqr-boosting": {"max_iter": 5},
-    "rqr": {"cv": 2},
-    "het-gp": {"max_iter": 10},
-    "squared-sos": {"estimator": Ridge(), "cv": 2, "tol": 1e-2},
     "split": {"estimator": make_pipeline(StandardScaler(), Ridge())},
     "local": {"estimator": Ridge(), "scale_estimator": RandomForestRegressor(5)},
 }
@@ -33,9 +29,8 @@ FOREIGN = {"cqr-forest"}  # forests of another package, whose types must be name
 
 
 def fitted(name):
-    if name in ("cqr-forest", "het-gp"):
-        package = {"cqr-forest": "quantile_forest", "het-gp": "hetgpy"}[name]
-        pytest.importorskip(package, reason=f"{name} needs {package}: pip install sosbands[baselines]")
+    if name == "cqr-forest":
+        pytest.importorskip("quantile_forest", reason="it needs quantile-forest: pip install sosbands[baselines]")
     return make_method(name, random_state=0, **SETTINGS.get(name, {})).fit(X, Y)
 
 
@@ -70,13 +65,6 @@ def test_pickle_and_memory_maps(name, tmp_path):
     joblib.dump(model, tmp_path / "model")
     assert_same(joblib.load(tmp_path / "model", mmap_mode="r"), model)
     assert_same(model, model)  # writing leaves it as it was
-
-
-def test_a_saved_heteroscedastic_process_needs_no_hetgpy(tmp_path, monkeypatch):
-    model, path = fitted("het-gp"), tmp_path / "model.sosbands"
-    model.save(path)
-    monkeypatch.setitem(sys.modules, "hetgpy", None)
-    assert_same(load(path), model)
 
 
 def test_the_comparison_rejects_another_model():

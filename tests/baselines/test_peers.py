@@ -10,7 +10,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
-from sosbands.conformal import Band, IntervalMixin, conformal_rank
+from sosbands.bands import BandSettings
+from sosbands.conformal import Band, IntervalMixin, Told, conformal_rank
 from sosbands.regressors import PAPER_SETTINGS
 
 LEVELS = (0.5, 0.55, 0.7, 0.8, 0.9, 0.95, 0.96)
@@ -25,9 +26,9 @@ class PlainSplit(IntervalMixin, BaseEstimator):
         self.confidence_level = confidence_level
         self.calibration = calibration
 
-    def _band(self, X):
+    def told(self, X):
         center = self.model.predict(X)
-        return Band(center, center)
+        return Told(Band(center, center))
 
 
 def rows(n, seed):
@@ -161,11 +162,11 @@ def test_constant_bands_of_the_estimator_are_plain_split_conformal(model, calibr
         LinearRegression(),
         calibration=calibration,
         calibration_size=None,
-        kernel=ConstantKernel(1.0, "fixed"),
+        bands=BandSettings(kernel=ConstantKernel(1.0, "fixed")),
         symmetry_penalty=np.inf,
         **PAPER_SETTINGS,
     ).fit(*rows(50, 0))
-    half = fitted.lower_(np.zeros((3, 2)))
+    half = fitted.noise_.lower(np.zeros((3, 2)))
     assert np.ptp(half) < 1e-12 * half[0]
     assert half[0] > 0.5
     found = fitted.conformalize(*rows(99, 99)).predict_interval(rows(20, 1)[0], 0.9)

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 import tomllib
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,14 +15,18 @@ import pytest
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
+import typer
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sosbands as library
-from cli_runs import FAST, FIXED, data_of, done, mixed_table, number_table, sosbands
+from cli_runs import FAST, FIXED, done, mixed_table, number_table, sosbands
+from report_payload import data_of
 from sosbands import SoSBandRegressor
-from sosbands.cli.demo import RIVALS
+from sosbands.cli.app import PLAIN
+from sosbands.cli.options import flag, option, spelled
+from sosbands.cli.pages import RIVALS
 from sosbands.datasets import DELIVERY_COLUMNS, delivery_times
 from sosbands.exceptions import OffDataWarning
 from sosbands.point_models import GaussianProcess, ModelBlend
@@ -164,8 +169,8 @@ def test_fit_says_what_was_learnt(folder, tmp_path):
     printed = done("fit", folder / "mixed.csv", "--target", "y", "-o", tmp_path / "m.model", *FAST)
     words = " ".join(printed.split())
     assert words.startswith("Learnt 'y' from 5 columns: 2 numbers, 1 category, 1 boolean, 1 date, in ")
-    assert "Bands around RidgeCV, learnt from 60 learning rows and 5 features, by out-of-fold residuals" in words
-    assert "Set: lengthscale" in words
+    assert "Bands around RidgeCV, learnt from 60 rows" in words
+    assert "Set: lengthscale" not in words  # the rest is in --json
     assert "Calibrated on 60 rows: at least 90% of new rows fall into their interval" in words
     assert printed.endswith(f"Next:\n  sosbands predict {tmp_path / 'm.model'} NEW.csv -o OUT.csv\n")
     assert max(map(len, printed.splitlines()[:-2])) <= 100
@@ -183,11 +188,14 @@ def test_fit_tunes_itself_unless_told_otherwise(folder, tmp_path):
     assert set(found["members"]) <= {"RidgeCV", "GaussianProcess", "ExtraTreesRegressor", "RandomForestRegressor"}
     assert f"Bands around a blend of {max(found['members'].values()):.2f} " in found["summary"]
     assert model.tuning_.sentence in found["summary"]
-    assert found["lengthscale"] == ("inf" if np.isinf(model.lengthscale_) else model.lengthscale_)
-    assert (found["base_scale"], found["noise_features"]) == (model.view_.base_scale, model.view_.noise_features)
-    assert found["conformal_score"] == model.conformal_score_ in ("added", "scaled")
-    assert found["width_penalty"] == model.width_penalty_ > 0
-    assert 0 < found["learning_coverage"] == model.learning_coverage_ <= 1
+    assert found["lengthscale"] == ("inf" if np.isinf(model.noise_.lengthscale) else model.noise_.lengthscale)
+    assert (found["base_scale"], found["noise_features"]) == (
+        model.noise_.view.base_scale,
+        model.noise_.view.noise_features,
+    )
+    assert found["conformal_score"] == model.noise_.score.name in ("added", "scaled")
+    assert found["width_penalty"] == model.noise_.settings.width_penalty > 0
+    assert 0 < found["learning_coverage"] == model.noise_.settings.learning_coverage <= 1
     assert found["reasons"] == list(model.tuning_.reasons)
     assert found["timed_out"] is False
 
@@ -229,9 +237,9 @@ def test_options_of_fit_reach_the_estimator(folder, tmp_path):
     assert (found["reasons"], found["timed_out"]) == ([], False)
     assert given["calibration_size"] == found["n_calibration"] == 30
     assert given["random_state"] == 3
-    assert found["lengthscale"] == model.lengthscale_ == 1.5
+    assert found["lengthscale"] == model.noise_.lengthscale == 1.5
     assert found["symmetry_penalty"] == "inf"
-    assert model.symmetry_penalty_ == np.inf
+    assert model.noise_.settings.symmetry_penalty == np.inf
     assert tuple(found["quantile"]) == model.quantile()
     assert found["n_learning"] == 50
 
@@ -243,7 +251,7 @@ def test_columns_can_be_left_out_and_declared_categories(tmp_path):
     done("fit", tmp_path / "codes.parquet", "--target", "y", "-o", tmp_path / "m.model", *words, *FAST)
     model = library.load(tmp_path / "m.model")
     assert model.columns_["kinds"] == {"x": "number", "z": "number", "flag": "boolean", "code": "category"}
-    assert model.preprocessor_.levels_ == {"code": ["1", "2", "3"]}
+    assert model.reader_.preprocessor.levels_ == {"code": ["1", "2", "3"]}
     table.assign(code=table.code.astype(float)).to_csv(tmp_path / "codes.csv", index=False)  # 1.0, 2.0, ...
     result = sosbands("predict", tmp_path / "m.model", tmp_path / "codes.csv", "-o", tmp_path / "out.csv")
     assert result.exit_code == 0
@@ -257,13 +265,13 @@ def test_every_model_can_be_fitted_saved_and_used(folder, tmp_path, model, rule)
     path, drop = tmp_path / "m.model", ("--drop", "b") if model == "spline" else ()
     words = ("--target", "y", "-o", path, "--model", model, *drop, *FIXED)
     printed = done("fit", folder / "numbers.csv", *words)
-    assert f"{rule} residuals" in " ".join(printed.split())
+    assert library.load(path).residual_rule_ == rule
     assert printed.splitlines()[-1].endswith("OUT.csv")
     found = predicted(folder, tmp_path, path, "numbers-new.csv")
     truth = number_table(50, seed=1)["y"]
     assert 0.7 <= np.mean((found.lower <= truth) & (truth <= found.upper)) <= 1
-    again = predicted(folder, tmp_path, path, "numbers-new.csv", "--trust", "forest", output="again.csv")
-    assert again.equals(found)  # what old scripts say does no harm
+    again = predicted(folder, tmp_path, path, "numbers-new.csv", "--trust", "needless.Type", output="again.csv")
+    assert again.equals(found)
 
 
 def test_models_from_python_work_if_they_know_their_columns(tmp_path, folder):
@@ -467,27 +475,27 @@ def test_demo_says_compares_draws_and_explores(tmp_path, monkeypatch):
 
     def write_page(X, y, path, **settings):  # the real one is tested by explore
         assert tuple(X.columns) == DELIVERY_COLUMNS
-        assert (len(X), len(y)) == (1000, 1000)
+        assert (len(X), len(y)) == (2000, 2000)
         assert settings["target_name"] == "minutes"
         path.write_text("page")
         return path
 
-    monkeypatch.setattr("sosbands.cli.demo.write_page", write_page)
+    monkeypatch.setattr("sosbands.cli.pages.write_page", write_page)
     printed = done("demo", "-o", tmp_path / "new" / "folder")
     words = " ".join(printed.split())
     assert words.startswith(
-        "Minutes that 1000 simulated deliveries took, from distance_km, stops, hour, rain_mm, weight"
+        "Minutes that 2000 simulated deliveries took, from distance_km, stops, hour, rain_mm, weight"
     )
     assert "Bands around a blend of 0." in words
-    above = float(re.search(r"the bands reach (\S+) times as far above the prediction", words)[1])
-    assert above > 1.3  # delays have their long tail above
+    below, above = map(float, re.search(r"from (\S+) below to (\S+) above the prediction", words).groups())
+    assert above > 1.3 * below  # delays have their long tail above
+    assert "bands that vary with the features; each side has its own band (test of skew: p = " in words
     skew, loss = re.search(
         r"residuals are skewed \(p = (\S+)\), and the best symmetric .* score (\S+)% worse", words
     ).groups()
     assert float(skew) <= 0.05
     assert 1 < float(loss) < 30
-    assert "Chosen base scale " in words
-    compared = words[words.index("On 300 deliveries kept apart, all around the same point model") :]
+    compared = words[words.index("On 600 deliveries kept apart, all around the same point model") :]
     rows = {
         name: tuple(map(float, found))
         for name, *found in re.findall(r"(\w+)(?: CP)? (\S+)%, (\S+), (\S+)[;.] ", compared)
@@ -511,12 +519,13 @@ def test_methods_of_the_demo_stand_around_the_same_point_model():
 
 def test_demo_goes_without_a_picture_where_it_cannot_be_drawn(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    monkeypatch.setattr("sosbands.cli.demo.write_page", lambda *_, **__: tmp_path / "page.html")
-    monkeypatch.setattr("sosbands.cli.demo.SoSBandRegressor", partial(SoSBandRegressor, GaussianProcess(), **SETTINGS))
-    monkeypatch.setattr("sosbands.cli.demo.RIVALS", {})
+    monkeypatch.setattr("sosbands.cli.pages.write_page", lambda *_, **__: tmp_path / "page.html")
+    monkeypatch.setattr("sosbands.cli.pages.SoSBandRegressor", partial(SoSBandRegressor, GaussianProcess(), **SETTINGS))
+    monkeypatch.setattr("sosbands.cli.pages.RIVALS", {})
     result = sosbands("demo", "-o", tmp_path)
     assert result.exit_code == 0
-    assert "note: no picture, as matplotlib is not installed: pip install matplotlib" in result.stderr
+    assert "note: no picture: this needs matplotlib, which" in result.stderr
+    assert "pip install matplotlib" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -545,3 +554,23 @@ def test_predict_asks_the_point_model_once_for_each_row(folder, tmp_path, monkey
 
 def test_version():
     assert done("--version") == f"{library.__version__}\n"
+
+
+@dataclass(frozen=True)
+class Pair:
+    a: int = option(1, "A", "The first.")
+    b: bool = flag("--b", "The second.")
+
+
+def test_groups_of_options_are_spelled_out_where_they_stand():
+    seen = []
+
+    @spelled
+    def command(*, x: int = option(0, "X", "Before."), pair: Pair, y: str = option("", "Y", "After.")):
+        seen.append((x, pair, y))
+
+    program = typer.Typer(**PLAIN)
+    program.command()(command)
+    assert re.findall(r"--[a-z]+", done("--help", program=program)) == ["--x", "--a", "--b", "--y", "--help"]
+    done("--a", "5", "--b", "--y", "w", program=program)
+    assert seen == [(0, Pair(5, True), "w")]

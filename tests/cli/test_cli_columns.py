@@ -3,6 +3,7 @@
 import datetime
 import decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,14 +15,22 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sosbands.cli.cells import Place, booleans, categories, days, kind_of, numbers
-from sosbands.cli.columns import Columns, learn_columns
+from sosbands.cli.columns import Columns, cells_of, kind_of, learn_columns
 from sosbands.cli.estimators import table_preprocessor
 from sosbands.cli.output import Output
 from sosbands.cli.table_files import open_table, table_writer, write_rows
 
-HERE = Place(Path("t.csv"), "c")
 FIRST_DAY = datetime.date(1970, 1, 1)
+FILE = SimpleNamespace(path=Path("t.csv"))
+
+
+def kind_of_cells(cells):
+    return kind_of(cells_of(pa.table({"c": cells}), "c", FILE))
+
+
+def read_as(kind, cells, first_row=1):
+    """What models get of cells of a kind."""
+    return Columns({"c": kind}, "y").frame(pa.table({"c": cells}), FILE, first_row)["c"].to_numpy()
 
 
 @pytest.mark.parametrize(
@@ -45,20 +54,20 @@ FIRST_DAY = datetime.date(1970, 1, 1)
     ],
 )
 def test_the_kind_of_a_column_is_decided_by_all_of_its_cells(cells, kind):
-    assert kind_of(pa.array(cells), HERE) == kind
-    assert kind_of(pa.chunked_array([pa.array(cells)]), HERE) == kind
+    assert kind_of_cells(pa.array(cells)) == kind
+    assert kind_of_cells(pa.chunked_array([pa.array(cells)])) == kind
 
 
 def test_dictionaries_are_what_they_hold():
-    assert kind_of(pa.array(["a", "b", "a"]).dictionary_encode(), HERE) == "category"
-    assert kind_of(pa.array(["1", "2"], pa.large_string()), HERE) == "number"
-    assert categories(pa.array(["a", None, "a"]).dictionary_encode()).tolist() == ["a", "", "a"]
+    assert kind_of_cells(pa.array(["a", "b", "a"]).dictionary_encode()) == "category"
+    assert kind_of_cells(pa.array(["1", "2"], pa.large_string())) == "number"
+    assert read_as("category", pa.array(["a", None, "a"]).dictionary_encode()).tolist() == ["a", "", "a"]
 
 
 def test_there_is_no_limit_to_the_number_of_categories():
     texts = [f"name {i}" for i in range(5000)]
-    assert kind_of(pa.array(texts), HERE) == "category"
-    assert categories(pa.array(texts)).tolist() == texts
+    assert kind_of_cells(pa.array(texts)) == "category"
+    assert read_as("category", pa.array(texts)).tolist() == texts
 
 
 def test_all_columns_that_cannot_be_read_are_named_at_once(tmp_path):
@@ -101,46 +110,47 @@ def test_rows_without_a_target_are_dropped_on_demand(tmp_path):
     ],
 )
 def test_numbers(cells, expected):
-    np.testing.assert_array_equal(numbers(pa.array(cells), HERE), expected)
+    np.testing.assert_array_equal(read_as("number", pa.array(cells)), expected)
 
 
 @pytest.mark.parametrize("text", ["1_000", "0x10", "1,5", "1 000", "one", "--1"])
 def test_other_ways_to_write_numbers_are_refused_with_their_row(text):
     with pytest.raises(ValueError, match=r"t.csv: column 'c', row 12: .* is not a number"):
-        numbers(pa.array(["1", text]), Place(Path("t.csv"), "c", first_row=11))
+        read_as("number", pa.array(["1", text]), first_row=11)
 
 
 @given(st.floats(-1e150, 1e150))
 def test_numbers_in_text_are_read_exactly(value):
-    assert numbers(pa.array([repr(value)]), HERE)[0] == value
-    assert numbers(pa.array([f" {value!r}"]), HERE)[0] == value
+    assert read_as("number", pa.array([repr(value)]))[0] == value
+    assert read_as("number", pa.array([f" {value!r}"]))[0] == value
 
 
 @given(st.datetimes(min_value=datetime.datetime(1900, 1, 1), max_value=datetime.datetime(2100, 1, 1)))
 def test_dates_are_days_since_1970_in_text_and_as_timestamps(moment):
     expected = (moment - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
-    assert days(pa.array([moment.isoformat()]), HERE)[0] == pytest.approx(expected, abs=1e-9)
-    assert days(pa.array([moment], pa.timestamp("us")), HERE)[0] == pytest.approx(expected, abs=1e-9)
+    assert read_as("date", pa.array([moment.isoformat()]))[0] == pytest.approx(expected, abs=1e-9)
+    assert read_as("date", pa.array([moment], pa.timestamp("us")))[0] == pytest.approx(expected, abs=1e-9)
 
 
 def test_time_zones_count():
     texts = pa.array(["1970-01-02T00:00+06:00", "1970-01-02", "1970-01-01T18:00Z", None])
-    np.testing.assert_array_equal(days(texts, HERE), [0.75, 1.0, 0.75, np.nan])
+    np.testing.assert_array_equal(read_as("date", texts), [0.75, 1.0, 0.75, np.nan])
     zoned = pa.array([datetime.datetime(1970, 1, 1, 18, tzinfo=datetime.UTC)], pa.timestamp("ns", "Asia/Dhaka"))
-    assert days(zoned, HERE).tolist() == [0.75]
-    assert days(pa.array([datetime.date(1970, 1, 3)]), HERE).tolist() == [2.0]
+    assert read_as("date", zoned).tolist() == [0.75]
+    assert read_as("date", pa.array([datetime.date(1970, 1, 3)])).tolist() == [2.0]
 
 
 def test_categories_are_the_same_texts_from_numbers_and_from_text():
-    assert categories(pa.array([" a ", "NA", None, "b c"])).tolist() == ["a", "", "", "b c"]
-    assert categories(pa.array([3, None])).tolist() == categories(pa.array(["3", ""])).tolist() == ["3", ""]
-    assert categories(pa.array([3.0, 2.5, float("nan")])).tolist() == ["3", "2.5", ""]
+    assert read_as("category", pa.array([" a ", "NA", None, "b c"])).tolist() == ["a", "", "", "b c"]
+    for cells in ([3, None], ["3", ""]):
+        assert read_as("category", pa.array(cells)).tolist() == ["3", ""]
+    assert read_as("category", pa.array([3.0, 2.5, float("nan")])).tolist() == ["3", "2.5", ""]
 
 
 def test_booleans_are_read_from_both():
     expected = ["true", "false", ""]
-    assert booleans(pa.array([True, False, None]), HERE).tolist() == expected
-    assert booleans(pa.array(["TRUE", "false", ""]), HERE).tolist() == expected
+    assert read_as("boolean", pa.array([True, False, None])).tolist() == expected
+    assert read_as("boolean", pa.array(["TRUE", "false", ""])).tolist() == expected
 
 
 def frame_of(tmp_path, table, **options):

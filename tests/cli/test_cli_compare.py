@@ -14,9 +14,9 @@ from sklearn.dummy import DummyRegressor
 from cli_runs import FAST, FIXED, done, mixed_table
 from sosbands.baselines import SplitCP
 from sosbands.cli.columns import learn_columns
+from sosbands.cli.compare import TableMethod
 from sosbands.cli.estimators import table_preprocessor
 from sosbands.cli.table_files import open_table
-from sosbands.cli.table_method import TableMethod
 from sosbands.point_models import ModelBlend
 
 RARE = 17  # the only row with its category
@@ -117,7 +117,7 @@ def test_all_methods_stand_around_the_same_point_model(tmp_path, monkeypatch):
     assert all(np.array_equal(each, predictions[0]) for each in predictions)
     assert fitted[0].method_.rules is None
     assert fitted[1].method_.rules.criterion == "hsic"
-    assert fitted[1].method_.constant is False
+    assert fitted[1].method_.bands.constant is False
 
 
 def test_a_method_that_holds_rows_back_is_refused():

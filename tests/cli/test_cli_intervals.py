@@ -104,7 +104,6 @@ def test_fit_says_what_a_single_end_promises(folder):
 def test_a_single_end_with_groups_is_all_that_fit_speaks_of(folder):
     words = ("--target", "y", "--drop", "row", "--groups", "ward", "--side", "upper", "-o", folder / "g.model", *FAST)
     printed = " ".join(done("fit", folder / "groups.csv", *words).split())
-    assert "Calibration at 90%: a number added to the upper end, its own for each group." in printed
     assert "within each group at least 90% of new rows lie at or below their upper end, on average" in printed
     assert "both ends" not in printed
     assert "their interval" not in printed
@@ -309,9 +308,9 @@ def test_outliers_and_rank_reach_the_estimator(tmp_path):
     with_few = sosbands("fit", tmp_path / "t.csv", "--target", "y", *words)
     assert with_few.exit_code == 0
     model = library.load(tmp_path / "m.model")
-    assert (model.outlier_fraction, model.rank) == (0.1, 7)
-    assert model.certificate_["n_features"] == 8  # and the constant
-    assert "6 rows with the largest residuals left out" in " ".join(with_few.stdout.split())
+    assert (model.bands.outlier_fraction, model.bands.rank) == (0.1, 7)
+    assert model.noise_.certificate["n_features"] == 8  # and the constant
+    assert "6 rows with the largest residuals left out" in model.summary(detail=True)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from cli_runs import FAST, done, number_table, sosbands
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes, links and modes of POSIX")
 READS = {  # what each command does first after it has looked at its outputs
     "fit": "sosbands.cli.fit.open_table",
-    "predict": "sosbands.cli.predict.open_table",
+    "predict": "sosbands.cli.opened.open_table",
     "compare": "sosbands.cli.compare.learn_columns",
     "store": "sosbands.cli.compare.learn_columns",
-    "explore": "sosbands.cli.explore.learn_columns",
+    "explore": "sosbands.cli.pages.learn_columns",
 }
 SUFFIX = {"fit": ".model", "predict": ".csv", "compare": ".csv", "store": ".jsonl", "explore": ".html"}
 
@@ -111,7 +111,7 @@ def test_store_and_table_are_two_files(folder, refused, store, exists):
 
 
 def test_the_demo_looks_at_its_places_before_it_learns(folder, monkeypatch):
-    monkeypatch.setattr("sosbands.cli.demo.delivery_times", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("sosbands.cli.pages.delivery_times", lambda *_, **__: 1 / 0)
     Path("demo").mkdir()
     os.mkfifo("demo/page.html")
     assert "output demo/page.html is a named pipe" in sosbands("demo", "-o", "demo").stderr

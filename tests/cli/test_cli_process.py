@@ -62,7 +62,7 @@ def test_an_interrupted_prediction_leaves_nothing_behind(folder, tmp_path, numbe
         printed, said = process.communicate(timeout=60)
     assert len(begun) == 1
     assert begun[0].startswith(".sosbands-")
-    assert process.returncode == code
+    assert process.returncode == code, said
     assert printed == ""
     assert said.splitlines()[-1] == "interrupted"
     assert "Traceback" not in said

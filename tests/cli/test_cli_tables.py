@@ -28,11 +28,11 @@ def test_many_categories_are_learnt_from_and_described(tmp_path):
     table = with_shops()
     table.to_csv(tmp_path / "t.csv", index=False)
     words = ("fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.model")
-    printed = " ".join(done(*words, *FAST).split())
+    done(*words, *FAST)
     model = library.load(tmp_path / "m.model")  # nothing to trust
-    made = model.preprocessor_
+    made = model.reader_.preprocessor
     assert made.by_target_ == ["shop"]
-    assert f"the mean target of each text of 'shop' ({len(made.levels_['shop'])} texts)" in printed
+    assert f"the mean target of each text of 'shop' ({len(made.levels_['shop'])} texts)" in model.summary(detail=True)
     learning = table.iloc[model.learning_rows_]
     shop = made.levels_["shop"][0]
     here = learning.y[learning.shop == shop]
@@ -83,7 +83,7 @@ def test_rows_without_a_target_are_left_out_everywhere(tmp_path):
 def test_a_model_of_a_data_frame_from_python_predicts_files(tmp_path):
     table, new = with_shops(), with_shops(50, seed=1)
     model = SoSBandRegressor(**FIXED).fit(table.drop(columns="y"), table.y)
-    assert isinstance(model.preprocessor_, TableEncoder)
+    assert isinstance(model.reader_.preprocessor, TableEncoder)
     model.save(tmp_path / "m.model")
     for suffix, write in ((".csv", new.to_csv), (".parquet", new.to_parquet)):
         write(tmp_path / f"new{suffix}", index=False)

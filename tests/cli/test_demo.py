@@ -1,26 +1,27 @@
-"""The picture of the README, its code and its quotations: certificates hold, blocks run, links lead somewhere."""
+"""The pictures of the pages and their quotations: certificates hold, drawn is what is said, quoted is the code."""
 
 import importlib.util
 import re
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DEMO = ROOT / "examples" / "three_bands.py"
 NUMBER = r"([-+.\de]+)"
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(f"sosbands_{name}", ROOT / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # the dataclass of a script looks its module up
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")
 def demo():
-    spec = importlib.util.spec_from_file_location("sosbands_demo", DEMO)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # the dataclass of the script looks its module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    return example("three_bands")
 
 
 @pytest.fixture(scope="module")
@@ -82,44 +83,19 @@ def test_the_three_panels_share_their_y_axis(demo, learnt):
     assert all(axes.get_title() for axes in figure.axes)
 
 
-def readme_code():
-    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
-
-
-def test_the_estimator_of_the_readme_runs_as_printed(capsys):
-    names = {}
-    exec(compile(readme_code()[0], "README.md", "exec"), names)
-    coverage, _, summary = capsys.readouterr().out.partition("\n")
-    assert re.search(r"Calibrated on 16[56] rows: at least 90% of new rows", summary)
-    intervals, y = names["intervals"], names["y_test"]
-    assert float(coverage) == round(float(np.mean((intervals[:, 0] <= y) & (y <= intervals[:, 1]))), 3)
-    assert 0.8 <= float(coverage) <= 0.98
-
-
-def test_the_bands_of_the_readme_run_as_printed(capsys):
-    assert len(readme_code()) == 2
-    names = {}
-    exec(compile(readme_code()[1], "README.md", "exec"), names)
-    assert capsys.readouterr().out.startswith("BandSolution(converged: certified relative gap")
-    bands, residuals = names["bands"], names["residuals"]
-    assert bands.gap <= 1e-4
-    assert (bands.lower(names["X"]) >= -residuals - 1e-8).all()
-    assert (bands.upper(names["X"]) >= residuals - 1e-8).all()
-    assert bands.values_upper.mean() > 1.5 * bands.values_lower.mean()  # the noise is skewed upwards
-    assert (names["lower"] <= names["upper"]).all()
-
-
-def pages():
-    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-
-
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
-def test_links_between_pages_lead_somewhere(page):
-    targets = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    local = [target for target in targets if "://" not in target]
-    made = [target for target in local if target.startswith("auto_examples/")]  # from the gallery; tests/test_docs.py
-    missing = [target for target in local if target not in made and not (page.parent / target).exists()]
-    assert not missing
+def test_the_picture_of_the_readme_shows_what_evaluate_says():
+    script = example("skewed_table")
+    models, X, y = script.learn(160)
+    figure = script.draw(models, X, y)
+    assert [axes.get_title().partition(":")[0] for axes in figure.axes] == ["split conformal", "sosbands"]
+    for axes, model in zip(figure.axes, models.values(), strict=True):
+        row = model.evaluate(X, y)
+        assert f"{row['coverage']:.0%} inside, interval score {row['interval_score']:.1f}" in axes.get_title()
+        below, above = (bars.get_segments() for bars in axes.collections[:2])
+        lengths = [abs(y1 - y0) for bars in (below, above) for (_, y0), (_, y1) in bars]
+        assert sum(lengths) == pytest.approx(48 * row["mean_width"])
+        inside, outside = (len(dots.get_offsets()) for dots in axes.collections[2:4])
+        assert (inside, outside) == (round(48 * row["coverage"]), 48 - round(48 * row["coverage"]))
 
 
 def quotations():

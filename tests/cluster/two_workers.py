@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_info
 
-from sosbands.conformal import Band, IntervalMixin
+from sosbands.conformal import Band, IntervalMixin, Told
 
 
 def die(flag):
@@ -95,8 +95,8 @@ class WaitingBand(IntervalMixin, BaseEstimator):
         until(lambda: Path(self.store).read_bytes().count(b"\n") >= self.lines)
         return self
 
-    def _band(self, X):
-        return Band(np.zeros(len(X)), np.zeros(len(X)))
+    def told(self, X):
+        return Told(Band(np.zeros(len(X)), np.zeros(len(X))))
 
 
 class MortalModel:
@@ -105,11 +105,11 @@ class MortalModel:
     def __init__(self, model, row, target, flag):
         self.model, self.row, self.target, self.flag = model, row, target, flag
         self.confidence_level, self.feature_names_in_ = model.confidence_level, model.feature_names_in_
-        self.quantile, self._check_band = model.quantile, model._check_band
+        self.quantile = model.quantile
 
-    def _prediction_and_band(self, X):
+    def intervals(self, X, level):
         if self.row in X.index and not Path(self.flag).exists():
             (folder,) = self.target.parent.glob(".sosbands-*")
             (folder / ".part.parquet").write_bytes(b"PAR1")
             die(self.flag)
-        return self.model._prediction_and_band(X)
+        return self.model.intervals(X, level)

@@ -27,8 +27,8 @@ from sosbands.comparison import (
     run_tasks,
     seed_of,
 )
-from sosbands.comparison.method_comparison import prepared
-from sosbands.conformal import Band, IntervalMixin
+from sosbands.comparison.compare import prepared
+from sosbands.conformal import Band, IntervalMixin, Told
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (120, 2))
@@ -65,17 +65,17 @@ class ConstantBand(IntervalMixin, RegressorMixin, BaseEstimator):
         self.estimator_ = clone(self.estimator or LinearRegression()).fit(X, y)
         return self
 
-    def _band(self, X):
+    def told(self, X):
         center = self.estimator_.predict(X)
-        return Band(center, center)
+        return Told(Band(center, center))
 
 
 class Jittered(ConstantBand):
     """Ends that depend on the seed, as those of a random forest."""
 
-    def _band(self, X):
-        band = super()._band(X)
-        return Band(band.lower - np.random.default_rng(self.random_state).uniform(), band.upper)
+    def told(self, X):
+        band = super().told(X).band
+        return Told(Band(band.lower - np.random.default_rng(self.random_state).uniform(), band.upper))
 
 
 METHODS = {"linear": ConstantBand(), "mean": ConstantBand(DummyRegressor()), "forest": Jittered(Ridge())}

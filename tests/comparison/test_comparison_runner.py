@@ -24,10 +24,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info
 
 from sosbands.comparison import Store, StoreError, StoreMismatchError, environment, read_store, run_tasks, seed_of
-from sosbands.comparison.axes import read_axes
-from sosbands.comparison.failures import anonymous
-from sosbands.comparison.fingerprint import data_hash, describe, fingerprint
-from sosbands.comparison.progress import Progress
+from sosbands.comparison.describe import data_hash, describe, fingerprint, read_axes
+from sosbands.comparison.runner import Progress, anonymous
 
 INF = math.inf
 TASKS = [{"method": method, "repetition": i} for i in range(3) for method in ("a", "b")]
@@ -141,7 +139,7 @@ def test_functions_are_described_by_name_or_code():
 def test_descriptions_are_the_same_in_another_process():
     code = (
         "from sklearn.ensemble import RandomForestRegressor; from sklearn.frozen import FrozenEstimator;"
-        "from sklearn.linear_model import LinearRegression; from sosbands.comparison.fingerprint import fingerprint;"
+        "from sklearn.linear_model import LinearRegression; from sosbands.comparison.describe import fingerprint;"
         "frozen = FrozenEstimator(LinearRegression().fit([[0.], [1.]], [1., 3.]));"
         "known = lambda x: x in {'one', 'two', 'three', 'four', 'five'};"
         "found = fingerprint({'a': RandomForestRegressor(max_depth=3), 'b': frozen, 'c': {'x', 'y', 'z'}, 'd': known})"

@@ -1,6 +1,7 @@
 """Coverage of calibrated intervals over random draws, and broken calibrations that the suites must reject."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from coverage_contract import (
     run_levels_suite,
     run_shift_suite,
 )
-from sosbands.conformal import SCORES, Band, IntervalMixin, calibration, mixin
+from sosbands.conformal import SCORES, Band, IntervalMixin, Told, calibration
 from sosbands.conformal.quantile import conformal_quantile, weighted_conformal_quantile
 
 KINDS = ("symmetric", "asymmetric")
@@ -30,10 +31,10 @@ class FixedBand(IntervalMixin, BaseEstimator):
         self.calibration = calibration
         self.scaled = scaled
 
-    def _band(self, X):
+    def told(self, X):
         x = X[:, 0]
         middle = np.sin(3 * x)
-        return Band(middle - 1.1, middle + 0.2, 0.3 + x**2 if self.scaled else 1.0)
+        return Told(Band(middle - 1.1, middle + 0.2, 0.3 + x**2 if self.scaled else 1.0))
 
 
 def always(kind, cls=FixedBand, **parameters):
@@ -88,8 +89,8 @@ class FixedFunctions(IntervalMixin, BaseEstimator):
     def _score(self, X):  # noqa: ARG002
         return SCORES["scaled"].fitted(0.25, 1.5)  # their means over x in [-1, 1]
 
-    def _band(self, X):
-        return self._score(X).band(np.sin(3 * X[:, 0]), *self._functions(X))
+    def told(self, X):
+        return Told(self._score(X).band(np.sin(3 * X[:, 0]), *self._functions(X)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -222,7 +223,7 @@ def test_ends_that_lose_ties_by_rounding_are_rejected(monkeypatch, scaled):
         ends = np.stack([band.lower - q_lo * band.lower_unit, band.upper + q_up * band.upper_unit], axis=1)
         return ends, np.zeros(len(band), dtype=bool)
 
-    monkeypatch.setattr(mixin, "interval", nearest)
+    monkeypatch.setattr(calibration, "interval", nearest)
     with pytest.raises(AssertionError, match="is below"):
         run_coverage_suite(always("symmetric", scaled=scaled), "symmetric", laws=DISCRETE, cells=((99, 0.9),))
 
@@ -230,8 +231,10 @@ def test_ends_that_lose_ties_by_rounding_are_rejected(monkeypatch, scaled):
 class SwappedSides(FixedBand):
     """Each side gets the quantile of the other."""
 
-    def _conformal_quantiles(self, *args):
-        return [q[:, ::-1] for q in super()._conformal_quantiles(*args)]
+    def conformalize(self, X, y, **options):
+        known = super().conformalize(X, y, **options).calibration_
+        self.calibration_ = replace(known, lower_scores=known.upper_scores, upper_scores=known.lower_scores)
+        return self
 
 
 class SwappedShares(FixedBand):

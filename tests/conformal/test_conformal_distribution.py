@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sosbands.conformal import Band, Calibration, IntervalMixin, Knots, Places, inner_places, interval
-from sosbands.conformal.frames import quantile_names
+from sosbands.conformal import Band, Calibration, IntervalMixin, Knots, Places, Told, inner_places, interval
+from sosbands.conformal.mixin import quantile_names
 from sosbands.exceptions import NotCalibratedError, TooFewCalibrationPointsWarning
 
 PERCENT = np.arange(1, 100) / 100
@@ -18,9 +18,9 @@ class Fixed(IntervalMixin):
     def __init__(self, confidence_level=0.9, calibration="asymmetric", least=-np.inf):
         self.confidence_level, self.calibration, self.least = confidence_level, calibration, least
 
-    def _band(self, X):
+    def told(self, X):
         X = np.asarray(X)
-        return Band(*X.T, least_score=self.least)
+        return Told(Band(*X.T, least_score=self.least))
 
 
 def rows(n, lower=-1.0, upper=1.0, lower_unit=1.0, upper_unit=2.0):
@@ -323,8 +323,8 @@ def test_other_bad_arguments_are_named():
         model.predict_cdf(rows(2), [0.0, np.nan])
     with pytest.raises(ValueError, match="size=0: expected an int >= 1"):
         model.predict_ensemble(rows(2), 0)
-    with pytest.raises(NotCalibratedError, match="predict_quantile of this Fixed needs a calibration"):
+    with pytest.raises(NotCalibratedError, match="this Fixed needs a calibration"):
         Fixed().predict_quantile(rows(2), 0.5)
     model.calibration_ = Calibration(np.zeros(9), np.zeros(9))
-    with pytest.raises(ValueError, match="an earlier version made.*call conformalize"):
+    with pytest.raises(ValueError, match="calibration without inner_places"):
         model.predict_quantile(rows(2), 0.5)

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from sosbands.conformal import Band, Calibration, IntervalMixin, conformal_quantile
+from sosbands.conformal import Band, Calibration, IntervalMixin, Told, conformal_quantile
 from sosbands.exceptions import (
     CrossedIntervalsWarning,
     NotCalibratedError,
@@ -32,9 +32,9 @@ class FixedBand(IntervalMixin, BaseEstimator):
         self.above = above
         self.scaled = scaled
 
-    def _band(self, X):
+    def told(self, X):
         x = np.asarray(X, dtype=float)[:, 0]
-        return Band(x - self.below, x + self.above, 1 + x**2 if self.scaled else 1.0)
+        return Told(Band(x - self.below, x + self.above, 1 + x**2 if self.scaled else 1.0))
 
 
 RNG = np.random.default_rng(0)
@@ -212,7 +212,7 @@ def test_the_error_is_one_that_scikit_learn_knows():
 
 
 def test_a_subclass_without_a_band():
-    with pytest.raises(NotImplementedError, match=r"Unfinished must define _band\(X\)"):
+    with pytest.raises(NotImplementedError, match=r"Unfinished must define told\(X\)"):
         type("Unfinished", (IntervalMixin,), {"calibration": "symmetric"})().conformalize(X_CAL, Y_CAL)
 
 

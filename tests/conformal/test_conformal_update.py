@@ -10,11 +10,8 @@ from sklearn.linear_model import LinearRegression
 
 from sosbands import load
 from sosbands.baselines import SplitCP
-from sosbands.conformal import Band, Calibration, IntervalMixin, conformal_quantile
+from sosbands.conformal import Band, Calibration, IntervalMixin, Told, conformal_quantile
 from sosbands.exceptions import LearningRowsWarning, TooFewCalibrationPointsWarning
-from sosbands.saving.consistency import check_together
-from sosbands.saving.fields import check_fields
-from sosbands.saving.plain import Reader, Writer
 
 
 class Zero(IntervalMixin, BaseEstimator):
@@ -24,8 +21,8 @@ class Zero(IntervalMixin, BaseEstimator):
         self.confidence_level = confidence_level
         self.calibration = calibration
 
-    def _band(self, X):
-        return Band(np.zeros(len(X)), np.zeros(len(X)))
+    def told(self, X):
+        return Told(Band(np.zeros(len(X)), np.zeros(len(X))))
 
 
 RNG = np.random.default_rng(0)
@@ -203,28 +200,3 @@ def test_cross_calibrated_models_refuse_by_name():
     model = SplitCP(LinearRegression(), calibration_size="cross", random_state=0).fit(X_FIT, Y_FIT)
     with pytest.raises(ValueError, match="update of a model fitted with calibration_size='cross': not offered"):
         model.update(X_MORE, Y_MORE)
-
-
-# ---------------------------------------------------------------- files
-
-
-def as_read(**changed):
-    writer = Writer()
-    writer.written(Calibration(Y, Y, decay=0.9))
-    (stored,) = writer.objects
-    stored["fields"] = {name: value for name, value in {**stored["fields"], **changed}.items() if value != "absent"}
-    return Reader(writer.arrays, [], lambda _: (Calibration, False)).model(writer.objects)
-
-
-def test_files_without_a_decay_are_read_and_wrong_ones_refused():
-    assert as_read().decay == 0.9
-    assert as_read(decay="absent").decay is None
-    with pytest.raises(ValueError, match="decay of Calibration is str"):
-        as_read(decay="0.9")
-    with pytest.raises(ValueError, match="decay=1.5"):
-        as_read(decay=1.5)
-    for name in ("lower_scores", "inner_places"):
-        with pytest.raises(ValueError, match=f"{name} with NaN"):
-            check_together(Calibration(**{"lower_scores": Y, "upper_scores": Y, name: np.where(Y > 1, np.nan, Y)}))
-    with pytest.raises(ValueError, match="Calibration without groups"):
-        check_fields(Calibration, {"upper_scores": Y})

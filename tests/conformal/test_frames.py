@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 
 from sosbands.baselines import SplitCP
 
@@ -75,3 +76,9 @@ def test_evaluation_takes_weights(table):
     for name in ("coverage", "coverage_lower", "coverage_upper", "mean_width", "interval_score"):
         assert weighted[name] == pytest.approx(copied[name], rel=1e-12)
     assert weighted["coverage"] != model.evaluate(X, y)["coverage"]
+
+
+def test_lists_of_rows_have_no_index(table):
+    X, y = table
+    model = SplitCP(LinearRegression(), random_state=0).fit(X.to_numpy(), y).set_output(intervals="pandas")
+    assert list(model.predict_interval(X.to_numpy()[:3].tolist()).index) == [0, 1, 2]

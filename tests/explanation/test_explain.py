@@ -15,8 +15,9 @@ from sosbands import SoSBandRegressor, learn_bands, load
 from sosbands.bands import SoSFunction
 from sosbands.conformal import Calibration
 from sosbands.exceptions import NotCalibratedError
-from sosbands.explanation import parts
-from sosbands.explanation.parts import feature_parts, landmark_parts
+from sosbands.explanation import explain
+from sosbands.explanation.explain import feature_parts, landmark_parts
+from spelled import spelled
 
 FIXED = {
     "base_scale": "none",
@@ -63,7 +64,7 @@ def data(n=160, seed=0):
 def fitted(**settings):
     X, y = data()
     settings = FIXED | settings
-    return SoSBandRegressor(settings.pop("estimator", LinearRegression()), **settings).fit(X, y)
+    return SoSBandRegressor(settings.pop("estimator", LinearRegression()), **spelled(**settings)).fit(X, y)
 
 
 def widths(model, X, *arguments, **others):
@@ -105,8 +106,8 @@ def test_parts_sum_to_the_width_also_of_a_model_that_was_saved(name, tmp_path):
 @pytest.mark.parametrize("score", ["added", "scaled"])
 def test_calibration_adds_what_its_quantile_says(score):
     model, X = fitted(conformal_score=score), new_rows()[:8]
-    points = model.preprocessor_.transform(X)
-    b = model.lower_(points) + model.upper_(points)
+    points = model.reader_.preprocessor.transform(X)
+    b = model.noise_.lower(points) + model.noise_.upper(points)
     found = model.explain(X)
     q = model.quantile()
     expected = np.full(len(X), 2 * q) if score == "added" else (q - 1) * b
@@ -127,19 +128,20 @@ def test_the_typical_width_is_the_median_over_learning_rows():
 def test_a_base_scale_is_compared_with_its_median():
     model, (X, _) = fitted(base_scale="forest"), data()
     found = model.explain(X[:5])
-    points = model.preprocessor_.transform(X[:5])
-    sizes = model.size_forest_.predict(np.column_stack([points, model.predict(X[:5])]))
-    expected = np.log(np.maximum(sizes, model.view_.least) / np.median(model.typical_.unit))
+    points = model.reader_.preprocessor.transform(X[:5])
+    sizes = model.noise_.size_forest.predict(np.column_stack([points, model.predict(X[:5])]))
+    expected = np.log(np.maximum(sizes, model.noise_.view.least) / np.median(model.noise_.typical.unit))
     np.testing.assert_allclose(found.base_scale, expected, rtol=1e-12)
 
 
 def test_landmarks_are_learning_rows_and_each_makes_all_of_the_band_at_itself():
     model, (X, _) = fitted(), data()
-    rows = model.typical_.landmark_rows[0]
+    rows = model.noise_.typical.landmark_rows[0]
     assert set(rows) <= set(model.learning_rows_)
-    np.testing.assert_array_equal(model.preprocessor_.transform(X[rows]), model.lower_.features.landmarks)
+    np.testing.assert_array_equal(model.reader_.preprocessor.transform(X[rows]), model.noise_.lower.features.landmarks)
     found = model.explain(X[rows[:6]])
-    b = model.lower_(model.lower_.features.landmarks[:6]) + model.upper_(model.lower_.features.landmarks[:6])
+    lower, upper = model.noise_.lower, model.noise_.upper
+    b = lower(lower.features.landmarks[:6]) + upper(lower.features.landmarks[:6])
     np.testing.assert_allclose(found.landmarks[:, :6], np.diag(b), atol=1e-8 * b.max())
     np.testing.assert_allclose(found.constant, 0.0, atol=1e-8 * b.max())
 
@@ -190,7 +192,7 @@ def test_features_have_their_shapley_values(monkeypatch):
     found = feature_parts(value, x, reference, groups)
     for row, shares in zip(x, found, strict=True):
         np.testing.assert_allclose(shares, shapley(value, row, reference, 4), rtol=1e-12)
-    monkeypatch.setattr(parts, "ALL_ORDERS", 3)  # sampled orders
+    monkeypatch.setattr(explain, "ALL_ORDERS", 3)  # sampled orders
     sampled = feature_parts(value, x, reference, groups)
     np.testing.assert_allclose(sampled.sum(axis=1), value(x) - value(reference[None]), rtol=1e-12)
     assert not np.allclose(sampled, found)
@@ -264,6 +266,17 @@ def test_a_row_that_is_wide_because_of_the_model():
     assert found.words(0).startswith(f"This interval is {found.times_typical[0]:.2g} times as wide as the typical one.")
 
 
+def test_all_of_them_in_two_lines_and_the_first_ones_in_words():
+    found = fitted().explain(data()[0])
+    (first, second), times = repr(found).split("\n"), found.times_typical
+    wide = f"{times.min():.2g} to {times.max():.2g} times as wide as the typical one ({found.typical_width:.4g})"
+    assert first == f"Explanation of 160 intervals at 90%: {wide}"
+    assert second == f"  by, as a rule: band x{np.exp(np.abs(found.band).mean()):.2g}; words() says more"
+    told = [*(f"{i}: {found.words(i)}" for i in range(10)), "... and 150 more: words(i)"]
+    assert found.words().split("\n") == told
+    assert fitted().explain(data()[0][:2]).words().split("\n") == told[:2]
+
+
 def test_a_row_that_is_wide_because_of_the_band():
     model, (X, _) = fitted(), data()
     found = model.explain([[0.0, 0.6, 0.0], [0.0, -0.6, 0.0]])
@@ -305,10 +318,11 @@ def test_rows_that_fade_are_typical_too():
 def test_an_interval_that_calibration_makes_a_point():
     X, y = data()
     model = fitted(calibration_size=None)
-    reach = model.lower_(model.preprocessor_.transform(X)) + model.upper_(model.preprocessor_.transform(X))
+    points = model.reader_.preprocessor.transform(X)
+    reach = model.noise_.lower(points) + model.noise_.upper(points)
     narrowest = X[[int(np.argmin(reach))]]
     q = -float(np.quantile(reach, 0.2)) / 2  # takes off more than the narrowest band is wide
-    model.calibration_, model.n_learnt_calibration_rows_ = Calibration(np.full(50, q), np.full(50, q)), 0
+    model.calibration_ = Calibration(np.full(50, q), np.full(50, q))
     found = model.explain(narrowest)
     assert found.width[0] == 0
     assert found.calibration[0] == -np.inf
@@ -339,7 +353,7 @@ def test_parts_that_do_not_sum_are_refused(changes, message):
 
 def test_rows_and_models_that_cannot_be_explained():
     X, y = data()
-    with pytest.raises(NotCalibratedError, match="explain of this SoSBandRegressor needs a calibration"):
+    with pytest.raises(NotCalibratedError, match="this SoSBandRegressor needs a calibration"):
         fitted(calibration_size=None).explain(X)
     model = fitted()
     found = model.explain(X[:2])
@@ -353,25 +367,8 @@ def test_rows_and_models_that_cannot_be_explained():
             model.explain(X, 0.999)
     with pytest.raises(ValueError, match="confidence_level"):
         model.explain(X, 1.5)
-    del model.typical_
-    with pytest.raises(ValueError, match="fit it again to explain it"):
-        model.explain(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exact = SoSBandRegressor(LinearRegression(), **FIXED).fit(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="has the width 0"):
         exact.explain(X)
-
-
-def test_a_file_without_typical_rows_loads_and_one_with_those_of_another_model_does_not(tmp_path):
-    model, other = fitted(), fitted(noise_features="prediction")
-    del model.typical_
-    model.save(tmp_path / "old")
-    assert "typical_" not in vars(load(tmp_path / "old"))
-    model.typical_ = other.typical_
-    with pytest.raises(ValueError, match="typical_ of other noise features"):
-        model.save(tmp_path / "wrong")
-    few = tuple(rows[1:] for rows in other.typical_.landmark_rows)
-    model.typical_ = replace(other.typical_, landmark_rows=few)
-    with pytest.raises(ValueError, match="typical_ of other landmarks"):
-        model.save(tmp_path / "wrong")

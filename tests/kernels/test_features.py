@@ -10,8 +10,8 @@ from scipy.spatial.distance import cdist
 from sosbands.exceptions import InfeasibleProblemError, LowRankWarning, NotPositiveSemidefiniteError
 from sosbands.kernels import StationaryKernel, learn_features, resolve_kernel
 from sosbands.kernels import features as features_module
-from sosbands.kernels.pivoted_cholesky import dense_pivoted_cholesky, greedy_pivoted_cholesky
-from sosbands.kernels.resolve import CallableKernel, PrecomputedKernel
+from sosbands.kernels.features import dense_pivoted_cholesky, greedy_pivoted_cholesky
+from sosbands.kernels.kernels import CallableKernel, PrecomputedKernel
 
 PHI_TOL = 1e-7  # the largest difference of Phi(X_i) and V measured on smooth, numerically singular kernels is 1e-8
 EPS = np.finfo(float).eps
@@ -209,6 +209,7 @@ def test_the_buffer_grows_up_to_any_largest_rank(max_rank, rng):
 def test_without_the_full_matrix_the_features_are_the_same(rank, name, rng, monkeypatch):
     X, kernel = uniform(rng, 150, 2), StationaryKernel(name, (0.8,))
     Z = uniform(rng, 20, 2)
+    monkeypatch.setattr(features_module, "FEW_FEATURES", 1000)
     dense = learn_features(X, kernel, rank)
     monkeypatch.setattr(features_module, "DENSE_ROWS", 10)
     monkeypatch.setattr(features_module, "BLOCK_PIVOTS", 1)
@@ -491,3 +492,20 @@ def test_blocks_of_any_size_give_the_same_features(block_values, numeric, rng, m
     expected = numeric.transform(Z)
     monkeypatch.setattr(features_module, "BLOCK_VALUES", block_values)
     np.testing.assert_allclose(numeric.transform(Z), expected, rtol=0, atol=1e-11)
+
+
+def test_few_features_of_many_points_are_made_without_the_full_matrix(rng, monkeypatch):
+    X, kernel = uniform(rng, 300, 3), StationaryKernel("matern52", (0.8,))
+    monkeypatch.setattr(features_module, "FEW_FEATURES", 1000)
+    dense = learn_features(X, kernel, (40, 1e-3))
+    monkeypatch.setattr(features_module, "FEW_FEATURES", 4)
+    sizes = []
+    inner = StationaryKernel.__call__
+    monkeypatch.setattr(
+        StationaryKernel, "__call__", lambda self, A, B: (sizes.append(len(A) * len(B)), inner(self, A, B))[1]
+    )
+    few = learn_features(X, kernel, (40, 1e-3))
+    assert sum(sizes) < 0.25 * 300**2
+    assert few.rank == 40
+    np.testing.assert_allclose(few.transform(X), few.V, rtol=0, atol=PHI_TOL)
+    assert few.trace_left_out < 1.15 * dense.trace_left_out

@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 from sklearn.gaussian_process import kernels as skl
 
 from sosbands.kernels import StationaryKernel, learn_features, median_lengthscale, resolve_kernel
-from sosbands.kernels.resolve import CallableKernel, PrecomputedKernel
+from sosbands.kernels.kernels import CallableKernel, PrecomputedKernel
 
 SKLEARN = {
     "matern52": lambda ell: skl.Matern(ell, nu=2.5),

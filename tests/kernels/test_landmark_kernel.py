@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from sosbands.kernels import StationaryKernel
-from sosbands.kernels.landmark_kernel import LandmarkKernel
+from sosbands.kernels.features import LandmarkKernel
 
 RNG = np.random.default_rng(0)
 LANDMARKS = RNG.normal(3.0, 1.0, (40, 3))

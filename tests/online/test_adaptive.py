@@ -9,11 +9,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
 
 from sosbands.baselines import SplitCP
-from sosbands.conformal import Band, IntervalMixin, conformal_quantile
+from sosbands.conformal import Band, IntervalMixin, Told, conformal_quantile
 from sosbands.exceptions import NotCalibratedError
 from sosbands.online import AdaptiveIntervals
-from sosbands.online.levels import CORRECTION, RATES, ManyRates
-from sosbands.online.ranked import RankedScores, is_within
+from sosbands.online.adaptive import CORRECTION, RATES, ManyRates, RankedScores, is_within
 
 
 class Zero(IntervalMixin, BaseEstimator):
@@ -23,8 +22,8 @@ class Zero(IntervalMixin, BaseEstimator):
         self.confidence_level = confidence_level
         self.calibration = calibration
 
-    def _band(self, X):
-        return Band(np.zeros(len(X)), np.zeros(len(X)))
+    def told(self, X):
+        return Told(Band(np.zeros(len(X)), np.zeros(len(X))))
 
 
 def zero_model(m=60, kind="symmetric", seed=0):
@@ -319,7 +318,7 @@ def test_models_that_cannot_be_followed_are_named():
     X, y = np.arange(40.0)[:, None], np.arange(40.0) % 7
     with pytest.raises(ValueError, match="expected a fitted interval regressor"):
         AdaptiveIntervals(LinearRegression().fit(X, y))
-    with pytest.raises(NotCalibratedError, match="AdaptiveIntervals of this Zero"):
+    with pytest.raises(NotCalibratedError, match="this Zero needs a calibration"):
         AdaptiveIntervals(Zero())
     crossed = SplitCP(LinearRegression(), calibration_size="cross", random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="AdaptiveIntervals of a model fitted with calibration_size='cross'"):

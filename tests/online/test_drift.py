@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator
 
-from sosbands.conformal import Band, IntervalMixin
+from sosbands.conformal import Band, IntervalMixin, Told
 from sosbands.online import AdaptiveIntervals, DriftTest, monitor
 from sosbands.online.drift import JUMPS, STAKES, Jumper
 
@@ -19,8 +19,8 @@ class Zero(IntervalMixin, BaseEstimator):
         self.confidence_level = confidence_level
         self.calibration = calibration
 
-    def _band(self, X):
-        return Band(-X[:, 0], X[:, 0])
+    def told(self, X):
+        return Told(Band(-X[:, 0], X[:, 0]))
 
 
 def zero_model(y, kind="symmetric"):

@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -13,6 +12,8 @@ import pytest
 mpl.use("Agg")
 from matplotlib import pyplot
 
+from pictures import _close_figures as _close_figures
+from pictures import penalty_report, render
 from sosbands import SoSBandRegressor, plotting
 from sosbands.datasets import synthetic_case
 from sosbands.point_models import GaussianProcess
@@ -41,30 +42,6 @@ class SupportedTent(Tent):
 
     def support(self, X):
         return (np.abs(np.asarray(X)[:, 0]) <= 1).astype(float)
-
-
-def penalty_report(**changes):
-    """A tuning report of three penalties times three lengthscales whose criterion is log10(lengthscale) + place."""
-    places = {0.0: 0, 10.0: 1, np.inf: 2}
-    rows = [
-        {"lengthscale": ell, "symmetry_penalty": penalty, "criterion": np.log10(ell) + place, "uncertified": 0}
-        for ell in (0.1, 1.0, 10.0)
-        for penalty, place in places.items()
-    ]
-    settings = {
-        "evaluations": tuple(rows),
-        "criterion": "hsic",
-        "independence": None,
-        "symmetry": None,
-        "replicates": None,
-        "lengthscale": 10.0,
-        "symmetry_penalty": np.inf,
-        "homoscedastic": False,
-        "sentence": "Best by hsic: symmetric bands.",
-        "interrupted": False,
-        "seconds": 1.0,
-    }
-    return SimpleNamespace(**{**settings, **changes})
 
 
 def choice_row(base="both", features="inputs", ell=2.0, width=30.0, penalty=np.inf, score="added", **rest):
@@ -107,34 +84,6 @@ def comparison_rows():
     ]
 
 
-def labels(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
-
-
-def labelled(ax, start):
-    """The artist whose label begins like this."""
-    handles, names = ax.get_legend_handles_labels()
-    (found,) = (handle for handle, name in zip(handles, names, strict=True) if name.startswith(start))
-    return found
-
-
-def offsets(ax, start):
-    return np.asarray(labelled(ax, start).get_offsets())
-
-
-def render(ax):
-    """Draw the whole figure, so that anything wrong with it is raised."""
-    figure = np.atleast_1d(ax)[0].figure
-    figure.canvas.draw()
-    return figure
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    pyplot.close("all")
-
-
 @pytest.fixture(scope="session")
 def learnt():
     """A model with one feature, and the rows given to it."""
@@ -149,11 +98,7 @@ PICTURES = {
     "widths": lambda ax, legend: plotting.plot_widths(SupportedTent(), X_TENT, ax, legend=legend),
     "calibration": lambda ax, legend: plotting.plot_calibration(Tent(), X_TENT, Y_TENT, ax, legend=legend),
     "local": lambda ax, legend: plotting.plot_local_coverage(Tent(), X_TENT, Y_TENT, ax=ax, legend=legend),
-    "tuning": lambda ax, legend: plotting.plot_tuning(penalty_report(), ax, legend=legend),
-    "choice": lambda ax, legend: plotting.plot_tuning(choice_report(), ax, legend=legend),
-    "replicates": lambda ax, legend: plotting.plot_replicates(
-        penalty_report(replicates=np.arange(12.0).reshape(3, 4)), ax, legend=legend
-    ),
+    "tuning": lambda ax, legend: plotting.plot_tuning(choice_report(), ax, legend=legend),
 }
 picture = pytest.mark.parametrize("draw", PICTURES.values(), ids=PICTURES)
 
@@ -238,7 +183,6 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
         lambda: plotting.plot_local_coverage(Tent(), X_TENT, Y_TENT, n_bins=0),
         lambda: plotting.plot_calibration(Tent(), X_TENT, Y_TENT, levels=[0.5, 1.0]),
         lambda: plotting.plot_active_rows(Tent(), X_TENT, Y_TENT),
-        lambda: plotting.plot_replicates(penalty_report()),
         lambda: plotting.plot_comparison(comparison_rows(), "width"),
     ],
 )
@@ -248,12 +192,7 @@ def test_bad_input_leaves_no_empty_figure(call):
     assert pyplot.get_fignums() == []
 
 
-def test_the_code_of_the_page_runs():
-    text = (ROOT / "docs" / "plotting.md").read_text(encoding="utf-8")
-    names = {"report": penalty_report(replicates=np.ones((3, 4)))}
-    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        exec(compile(block, "docs/plotting.md", "exec"), names)
+def test_the_page_shows_every_picture():
+    text = (ROOT / "docs" / "seeing.md").read_text(encoding="utf-8")  # whose code tests/test_docs.py runs
     for name in plotting.__all__:
         assert f"{name}(" in text, f"{name} is not on the page"
-    for number in pyplot.get_fignums():
-        pyplot.figure(number).canvas.draw()

@@ -9,14 +9,15 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from test_plotting import FIXED, SupportedTent, Tent, labelled, labels, offsets, render
-from test_plotting import _close_figures as _close_figures
+from test_plotting import FIXED, SupportedTent, Tent
 from test_plotting import learnt as learnt
 
+from pictures import _close_figures as _close_figures
+from pictures import labelled, labels, offsets, render
 from sosbands import SoSBandRegressor
 from sosbands.exceptions import TooFewCalibrationPointsWarning
 from sosbands.plotting import plot_active_rows, plot_bands, plot_widths
-from sosbands.plotting.rows import curve_rows
+from sosbands.plotting.axes import curve_rows
 from sosbands.point_models import GaussianProcess
 
 X3 = np.random.default_rng(0).normal(size=(40, 3))
@@ -191,7 +192,7 @@ def test_what_the_picture_shows_is_not_warned_of(learnt):
 def test_shaping_rows_are_marked(learnt):
     model, X, y = learnt
     ax = plot_bands(model, X, y)
-    for side, rows in (("lower", model.active_lower_), ("upper", model.active_upper_)):
+    for side, rows in (("lower", model.noise_.active_lower), ("upper", model.noise_.active_upper)):
         words = f"{len(rows)} rows shape" if len(rows) != 1 else "1 row shapes"
         np.testing.assert_allclose(offsets(ax, f"{words} the {side} band"), np.column_stack([X[rows, 0], y[rows]]))
     assert not any("shape" in label for label in labels(plot_bands(model, X, y, mark_active=False)))
@@ -219,7 +220,7 @@ def test_shaping_rows_are_found_behind_any_preprocessor():
     table = ColumnTransformer([("dose", StandardScaler(), ["dose"]), ("ward", OneHotEncoder(), ["ward"])])
     model = SoSBandRegressor(**FIXED, preprocessor=table).fit(frame, target)
     ax = plot_bands(model, frame, target, feature="dose", n_points=20)
-    rows = model.active_upper_
+    rows = model.noise_.active_upper
     np.testing.assert_allclose(
         offsets(ax, f"{len(rows)} rows shape the upper band"), np.column_stack([frame["dose"], target])[rows]
     )
@@ -270,7 +271,7 @@ def test_active_rows_on_their_bands(learnt):
     learning, held = model.learning_rows_, model.calibration_rows_
     np.testing.assert_allclose(offsets(ax, "learning rows"), np.column_stack([X[:, 0], residuals])[learning])
     np.testing.assert_allclose(offsets(ax, "calibration rows"), np.column_stack([X[:, 0], residuals])[held])
-    for side, rows, sign in (("lower", model.active_lower_, -1), ("upper", model.active_upper_, 1)):
+    for side, rows, sign in (("lower", model.noise_.active_lower, -1), ("upper", model.noise_.active_upper, 1)):
         words = f"{len(rows)} rows shape" if len(rows) != 1 else "1 row shapes"
         marked = offsets(ax, f"{words} the {side} band")
         np.testing.assert_allclose(marked, np.column_stack([X[rows, 0], residuals[rows]]))
@@ -279,7 +280,7 @@ def test_active_rows_on_their_bands(learnt):
         np.testing.assert_allclose(on_curve, marked[:, 1], atol=0.02)  # in-sample residuals touch their band
         assert np.all(sign * np.interp(X[learning, 0], *curve.T) >= sign * residuals[learning] - 0.02)
     numbers = {int(text.get_text()) for text in ax.texts}
-    assert numbers == {*model.active_lower_, *model.active_upper_}
+    assert numbers == {*model.noise_.active_lower, *model.noise_.active_upper}
     assert ax.get_ylabel() == "y − prediction"
 
 
@@ -287,7 +288,7 @@ def test_active_rows_of_leave_one_out_residuals_say_so(learnt):
     model, X, y = learnt
     ax = plot_active_rows(model, X, y)
     assert "learnt from leave-one-out residuals, not from these" in [text.replace("\n", " ") for text in labels(ax)]
-    rows = model.active_lower_
+    rows = model.noise_.active_lower
     expected = np.column_stack([X[:, 0], y - model.predict(X)])[rows]
     np.testing.assert_allclose(offsets(ax, f"{len(rows)} rows shape the lower band"), expected)
 
@@ -300,12 +301,12 @@ def test_bands_in_units_of_a_base_scale_are_drawn_in_those_of_the_target(learnt,
     ax = plot_active_rows(model, X, y)
     below, above = (labelled(ax, f"{side} band, not calibrated").get_xydata() for side in ("lower", "upper"))
     grid = below[:, :1]
-    band = model._band(grid)  # of the added score: the prediction, and both bands in units of the target
+    band = model.told(grid).band  # of the added score: the prediction, and both bands in units of the target
     np.testing.assert_allclose(below[:, 1], band.lower - model.predict(grid), atol=1e-12)
     np.testing.assert_allclose(above[:, 1], band.upper - model.predict(grid), atol=1e-12)
-    facts = model._facts(model._read(grid, reset=False))
-    unit = model.view_.unit(facts)
-    np.testing.assert_allclose(above[:, 1] / unit, model.upper_(model.view_.points(facts)), rtol=1e-10)
+    facts = model.facts(grid)
+    unit = model.noise_.view.unit(facts)
+    np.testing.assert_allclose(above[:, 1] / unit, model.noise_.upper(model.noise_.view.points(facts)), rtol=1e-10)
     assert np.ptp(unit) > 0.05 * unit.mean()
     curve = labelled(plot_bands(model, X, y, n_points=4, x_range=(-0.5, 0.5)), "prediction").get_xydata()
     np.testing.assert_allclose(curve[:, 1], model.predict(curve[:, :1]))
@@ -319,7 +320,7 @@ def test_active_rows_of_out_of_fold_residuals_say_so():
     ax = plot_active_rows(model, X, y)
     assert "learnt from out-of-fold residuals, not from these" in [text.replace("\n", " ") for text in labels(ax)]
     assert ax.get_xlabel() == "prediction"
-    rows = model.active_upper_
+    rows = model.noise_.active_upper
     expected = np.column_stack([model.predict(X), y - model.predict(X)])[rows]
     np.testing.assert_allclose(offsets(ax, f"{len(rows)} rows shape the upper band"), expected)
 

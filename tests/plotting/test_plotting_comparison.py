@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from test_plotting import _close_figures as _close_figures
-from test_plotting import comparison_rows, render
+from test_plotting import comparison_rows
 
+from pictures import _close_figures as _close_figures
+from pictures import render
 from sosbands.plotting import plot_comparison
 
 

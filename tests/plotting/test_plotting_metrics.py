@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 from scipy import stats
-from test_plotting import Tent, labelled, labels
-from test_plotting import _close_figures as _close_figures
+from test_plotting import Tent
 from test_plotting import learnt as learnt
 
+from pictures import _close_figures as _close_figures
+from pictures import labelled, labels
 from sosbands.datasets import synthetic_case
 from sosbands.exceptions import OffDataWarning
-from sosbands.metrics.sampling import coverage_range
+from sosbands.metrics.local import coverage_range
 from sosbands.plotting import plot_calibration, plot_local_coverage
 
 

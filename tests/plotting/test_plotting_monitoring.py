@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_plotting import _close_figures as _close_figures
 
+from pictures import _close_figures as _close_figures
 from sosbands.baselines import SplitCP
 from sosbands.online import monitor
 from sosbands.plotting import plot_monitoring

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
@@ -11,15 +12,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_checks import expected_failures
+from sosbands import SoSBandRegressor
 from sosbands.point_models import GaussianProcess, ModelBlend, default_regressor, learn_residuals
-from sosbands.point_models.blend import LEAST_SPREAD, blend_weights
-from sosbands.point_models.defaults import model_words
-from sosbands.point_models.gaussian_process import LIKELIHOOD_ROWS
-from sosbands.point_models.spread import knows_spread, predict_with_spread
+from sosbands.point_models.blend import HUBER, LEAST_SPREAD, _least_squares, _robust_weights, blend_weights, model_words
+from sosbands.point_models.gaussian_process import LIKELIHOOD_ROWS, MarginalLikelihood
+from sosbands.point_models.user_model import knows_spread, predict_rows, predict_trees, predict_with_spread
 
 RNG = np.random.default_rng(2)
 N = 90
@@ -39,7 +40,7 @@ def objective(errors, weights, equal_rows):
 def test_weights_are_the_best_of_a_fine_grid(seed, equal_rows):
     rng = np.random.default_rng(seed)
     errors = rng.standard_normal((50, 3)) * [1.0, 1.3, 2.0] + 0.5 * rng.standard_normal((50, 1))
-    found = blend_weights(errors, equal_rows)
+    found = _least_squares(errors, equal_rows, np.ones(50))
     assert found.sum() == pytest.approx(1, abs=1e-12)
     assert (found >= 0).all()
     steps = np.linspace(0, 1, 101)
@@ -181,14 +182,146 @@ def test_a_process_may_start_where_another_ended():
 
 
 def test_the_likelihood_of_many_rows_is_that_of_a_sample(monkeypatch):
-    assert LIKELIHOOD_ROWS == 1000
+    assert LIKELIHOOD_ROWS == 500
     monkeypatch.setattr("sosbands.point_models.gaussian_process.LIKELIHOOD_ROWS", 40)
     model = GaussianProcess().fit(X, Y)
     some = np.sort(np.random.default_rng(0).choice(N, 40, replace=False))
     assert model.X_train_.shape == (N, 2)  # conditioned on all
     Z, z = (X - X.mean(0)) / X.std(0), (Y - Y.mean()) / Y.std()
-    from sosbands.point_models.gaussian_process import log_marginal_likelihood
-
-    value, gradient = log_marginal_likelihood(model.theta_, Z[some], z[some])
+    value, gradient = MarginalLikelihood(Z[some], z[some])(model.theta_)
     assert model.log_marginal_likelihood_ == pytest.approx(value, rel=1e-10)
     assert np.abs(gradient[1:2]).max() < 0.1
+
+
+# ---------------------------------------------------------------- folds that know nothing of what they predict
+
+
+@pytest.mark.parametrize("n", [60, 620])
+def test_a_target_tells_its_own_out_of_fold_prediction_nothing(n):
+    """Not even through hyperparameters: those of a fold come from rows that no fold of its group holds out."""
+    rng = np.random.default_rng(0)
+    rows, targets = rng.standard_normal((n, 3)), rng.standard_normal(n)
+    targets += 2 * rows[:, 0]
+    other = targets.copy()
+    other[7] += 3.0
+    members = [GaussianProcess(max_iter=10), Ridge()]
+    one, two = (ModelBlend(members, random_state=0).fit(rows, y) for y in (targets, other))
+    seen = [ModelBlend(members[:1], random_state=0).fit(rows, y).out_of_fold_prediction_ for y in (targets, other)]
+    assert seen[0][7] == seen[1][7]
+    assert np.abs(seen[0] - seen[1]).max() > 1e-3  # of the others it tells something
+    assert one.members_[0].start is None
+    assert two.members_[0].start is None
+
+
+def test_the_process_of_all_rows_starts_from_those_of_the_folds(monkeypatch):
+    starts = []
+    inner = GaussianProcess._maximise
+
+    def watched(self, *arguments):
+        starts.append(self.start)
+        return inner(self, *arguments)
+
+    monkeypatch.setattr(GaussianProcess, "_maximise", watched)
+    ModelBlend([GaussianProcess()], cv=5, random_state=0).fit(X, Y)
+    # the hyperparameters of two groups, two folds of each, the fold that is its own group, and all rows
+    assert [start is None for start in starts] == [True] * 2 + [False] * 4 + [True, False]
+    np.testing.assert_array_equal(starts[2], starts[3])
+    assert starts[-1].shape == (2, 4)
+
+
+def test_one_row_with_a_huge_error_decides_nothing():
+    rng = np.random.default_rng(0)
+    errors = rng.standard_normal((200, 2)) * [1.0, 1.6]
+    before = blend_weights(errors, 20.0)
+    squares = _least_squares(errors, 20.0, np.ones(200))
+    errors[3] += [60.0, 40.0]
+    assert before[0] == pytest.approx(squares[0], abs=0.05)
+    assert _robust_weights(errors, 20.0, np.ones(200), HUBER)[0] == pytest.approx(before[0], abs=0.3)
+    assert _robust_weights(errors, 20.0, np.ones(200), np.inf)[0] < 0.3  # which squares alone would let it do
+    assert 0.3 < blend_weights(errors, 20.0)[0] < before[0]  # half of the resamples, half of their weight
+
+
+def test_weights_do_not_depend_on_the_unit_of_the_errors():
+    errors = np.random.default_rng(0).standard_normal((80, 3)) * [1.0, 1.2, 2.0]
+    for unit in (1e-200, 1e200):
+        np.testing.assert_allclose(blend_weights(unit * errors, 20.0), blend_weights(errors, 20.0), rtol=1e-9)
+
+
+def test_trees_called_one_by_one_are_the_forest_to_the_bit():
+    rng = np.random.default_rng(0)
+    rows, targets = rng.standard_normal((150, 4)), rng.standard_normal(150)
+    for forest in (ExtraTreesRegressor(30, random_state=0), RandomForestRegressor(30, random_state=0)):
+        forest.fit(rows, targets)
+        np.testing.assert_array_equal(predict_rows(forest, rows), forest.predict(rows))
+        spread = predict_with_spread(forest, rows)[1]
+        np.testing.assert_allclose(spread, np.std(list(predict_trees(forest, rows)), axis=0), rtol=1e-12)
+        np.testing.assert_array_equal(predict_with_spread(forest, rows[3:4])[1], spread[3:4])
+        np.testing.assert_array_equal(predict_rows(forest, rows[:1]), forest.predict(rows[:1]))
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+@pytest.mark.parametrize("rows", [np.full((1, 4), 1e300), np.zeros((3, 5)), np.zeros((3, 2)), np.full((2, 4), "a")])
+def test_forests_say_what_is_wrong_with_rows(rows):
+    forest = ExtraTreesRegressor(5, random_state=0).fit(np.eye(4), np.arange(4.0))
+    with pytest.raises(ValueError) as ours:  # noqa: PT011
+        predict_rows(forest, rows)
+    with pytest.raises(ValueError) as theirs:  # noqa: PT011
+        forest.predict(rows)
+    assert str(theirs.value) in str(ours.value)
+    with pytest.raises(ValueError, match=r".") as spread:
+        predict_with_spread(forest, rows)
+    assert str(spread.value)
+
+
+def test_forests_of_renamed_columns_or_two_targets_are_refused():
+    import pandas as pd
+
+    frame = pd.DataFrame(np.eye(4), columns=list("abcd"))
+    named = ExtraTreesRegressor(5, random_state=0).fit(frame, np.arange(4.0))
+    with pytest.raises(ValueError, match="feature names should match"):
+        predict_rows(named, frame.rename(columns={"a": "e"}))
+    two = ExtraTreesRegressor(5, random_state=0).fit(np.eye(4), np.ones((4, 2)))
+    with pytest.raises(ValueError, match="one number per row"):
+        predict_rows(two, np.eye(4))
+
+
+def test_many_members_share_the_weight():
+    assert blend_weights(np.tile(np.random.default_rng(0).standard_normal((50, 1)), 60), 20.0) == pytest.approx(1 / 60)
+
+
+def test_a_group_of_folds_without_any_weight_outside_of_it_learns_in_its_folds():
+    weight = np.zeros(len(Y))
+    weight[:12] = 1.0
+    for seed in range(4):
+        model = ModelBlend([GaussianProcess(), Ridge()], cv=5, random_state=seed).fit(X, Y, sample_weight=weight)
+        assert np.isfinite(model.predict(NEW)).all()
+
+
+# ---------------------------------------------------------------- forests behind transformers that make sparse matrices
+
+
+def brands(n=80):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"brand": rng.choice(list("abcdefgh"), n), "fuel": rng.choice(["petrol", "diesel"], n)})
+    return X, X["brand"].map(ord).to_numpy() + rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("forest", [RandomForestRegressor, ExtraTreesRegressor])
+def test_sparse_columns_give_the_mean_and_the_spread_of_the_trees(forest):
+    X, y = brands()
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), forest(10, random_state=0)).fit(X, y)
+    sparse = model[:-1].transform(X)
+    assert hasattr(sparse, "tocsr")
+    mean, spread = predict_with_spread(model, X)
+    np.testing.assert_allclose(mean, model.predict(X))
+    trees = [tree.predict(sparse.toarray()) for tree in model[-1].estimators_]
+    np.testing.assert_allclose(spread, np.std(trees, axis=0), atol=1e-12)
+    assert spread.max() > 0
+
+
+def test_bands_around_such_a_pipeline():
+    X, y = brands()
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), RandomForestRegressor(20, random_state=0))
+    bands = SoSBandRegressor(model, max_seconds=0, random_state=0).fit(X, y)
+    held = bands.calibration_rows_
+    assert bands.evaluate(X.iloc[held], y[held])["coverage"] >= 0.9

@@ -22,10 +22,10 @@ from sklearn_checks import EQUIVALENCE
 from sosbands.datasets import synthetic_case
 from sosbands.exceptions import LeaveOneOutError
 from sosbands.point_models import SmoothingSplineRegressor, default_regressor, gaussian_process
-from sosbands.point_models.defaults import CallableRegressor
-from sosbands.point_models.gaussian_process import GaussianProcess, log_marginal_likelihood
-from sosbands.point_models.residuals import chosen_rule, leave_one_out_process, residual_rule
-from sosbands.point_models.spline_smoothing import COST, Knots, best_smoothing, gcv_scores, merge_ties
+from sosbands.point_models.gaussian_process import GaussianProcess, MarginalLikelihood
+from sosbands.point_models.residuals import chosen_rule, leave_one_out_process
+from sosbands.point_models.smoothing_spline import COST, Knots, best_smoothing, gcv_scores, merge_ties
+from sosbands.point_models.user_model import CallableRegressor
 
 
 def sine(n=80, d=2, seed=0, noise=0.2):
@@ -54,19 +54,52 @@ def check_likelihood(likelihood):
             other = GaussianProcessRegressor(kernel + WhiteKernel(np.exp(theta[1])), alpha=0, optimizer=None).fit(Z, z)
             order = [0, d + 1, *range(1, d + 1)]  # scikit-learn: variance, lengthscales, noise
             value, gradient = other.log_marginal_likelihood(other.kernel_.theta, eval_gradient=True)
-            ours, our_gradient = likelihood(theta, Z, z)
+            ours, our_gradient = likelihood(Z, z)(theta)
             assert ours == pytest.approx(value, rel=1e-9)
             np.testing.assert_allclose(our_gradient, gradient[order], rtol=1e-6, atol=1e-8)
 
 
 def test_likelihood_and_gradient():
-    check_likelihood(log_marginal_likelihood)
+    check_likelihood(MarginalLikelihood)
+
+
+def test_likelihood_and_gradient_from_differences_of_rows_and_over_many_blocks(monkeypatch):
+    monkeypatch.setattr(gaussian_process, "BLOCK_COLUMNS", 7)
+    check_likelihood(MarginalLikelihood)
+    monkeypatch.setattr(gaussian_process, "SMALL_SHARE", 0.0)
+    check_likelihood(MarginalLikelihood)
+
+
+def test_a_likelihood_is_the_same_whatever_was_asked_before():
+    X, y = sine(70, 3)
+    theta = np.log([2.0, 0.05, 0.5, 1.0, 2.0])
+    likelihood = MarginalLikelihood(X, y)
+    value, gradient = likelihood(theta)
+    likelihood(theta + 1)
+    assert likelihood.value(theta) == value
+    np.testing.assert_array_equal(likelihood(theta)[1], gradient)
+
+
+def test_rows_that_products_cannot_tell_apart_are_told_apart_by_differences(monkeypatch):
+    rng = np.random.default_rng(0)
+    Z, z = np.rint(rng.standard_normal((60, 2))) / 3 + 0.1, rng.standard_normal(60)  # most rows are there several times
+    theta = np.log([1e3, 1e-6, 1e-2, 1e-2])
+    value, gradient = MarginalLikelihood(Z, z)(theta)
+    monkeypatch.setattr(gaussian_process, "SMALL_SHARE", 0.0)
+    exact, exact_gradient = MarginalLikelihood(Z, z)(theta)
+    assert value == exact
+    np.testing.assert_array_equal(gradient, exact_gradient)
+    monkeypatch.setattr(gaussian_process, "SMALL_SHARE", np.inf)
+    assert MarginalLikelihood(Z, z).value(theta) != pytest.approx(exact, rel=1e-9)  # what products would give
 
 
 def test_the_check_rejects_a_gradient_that_forgets_the_chain_rule():
-    def broken(theta, Z, z):
-        value, gradient = log_marginal_likelihood(theta, Z, z)
-        return value, gradient / np.exp(theta)
+    def broken(Z, z):
+        def likelihood(theta):
+            value, gradient = MarginalLikelihood(Z, z)(theta)
+            return value, gradient / np.exp(theta)
+
+        return likelihood
 
     with pytest.raises(AssertionError):
         check_likelihood(broken)
@@ -85,15 +118,18 @@ def test_prediction_equals_scikit_learn():
     assert model.log_marginal_likelihood_ == pytest.approx(other.log_marginal_likelihood_value_, rel=1e-8)
 
 
-def test_the_maximum_is_one_and_the_noise_is_found():
+def test_the_maximum_is_one_and_the_noise_is_found(monkeypatch):
     X, y = sine(150, noise=0.3)
+    early = GaussianProcess().fit(X, y)
+    monkeypatch.setattr(gaussian_process, "LIKELIHOOD_TOL", 1e-8)
     model = GaussianProcess().fit(X, y)
     assert model.converged_
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.3, rel=0.15)
     assert model.lengthscale_[1] > 10 * model.lengthscale_[0]  # the second feature does nothing
     Z, z = (X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std()
     theta = np.log([model.variance_ / y.var(), model.noise_variance_ / y.var(), *(model.lengthscale_ / X.std(0))])
-    value, gradient = log_marginal_likelihood(theta, Z, z)
+    value, gradient = MarginalLikelihood(Z, z)(theta)
+    assert 0 <= value - early.log_marginal_likelihood_ < 0.1  # it stops where nothing is gained on new rows
     assert value == pytest.approx(model.log_marginal_likelihood_, rel=1e-10)
     inside = np.exp(theta) < 0.99 * np.array([1e3, 1e2, 1e3, 1e3])
     assert np.abs(gradient[inside]).max() < 0.05
@@ -369,15 +405,15 @@ def test_default_regressor():
     assert type(default_regressor(39)) is GaussianProcess
     forests = [ExtraTreesRegressor, RandomForestRegressor]
     few, some = [GaussianProcess, *forests], [GaussianProcess, ExtraTreesRegressor, HistGradientBoostingRegressor]
-    expected = {40: few, 199: few, 200: some, 2000: some, 2001: some, 20_000: some, 20_001: some}
+    expected = {40: few, 199: few, 200: some, 2000: some, 2001: some, 10_000: some, 10_001: some, 20_000: some}
     for n, types in expected.items():
         blend = default_regressor(n, random_state=3)
         ridge, *others = blend.members
         assert isinstance(ridge[-1], RidgeCV)
         assert [type(each) for each in others] == types
         assert others[0].max_rows == (None if n <= 2000 else 1000)
-        assert others[1].max_samples == (None if n <= 20_000 else 10_000)
-        assert others[1].bootstrap == (n > 20_000)
+        assert others[1].max_samples == (None if n <= 10_000 else min(n, 20_000))
+        assert others[1].bootstrap == (n > 10_000)
         seeds = {each.random_state for each in others if hasattr(each, "random_state")} | {blend.random_state}
         assert len(seeds) == 1
         assert isinstance(seeds.pop(), int)
@@ -410,7 +446,7 @@ def wiggly(n, seed):
     ],
 )
 def test_residual_rule(estimator, rule):
-    assert residual_rule(estimator) == chosen_rule("auto", estimator) == rule
+    assert chosen_rule("auto", estimator) == rule
     assert chosen_rule("in-sample", estimator) == "in-sample"
     assert chosen_rule("out-of-fold", estimator) == "out-of-fold"
 
@@ -447,7 +483,7 @@ def test_models_without_leave_one_out_residuals(estimator):
 @pytest.mark.parametrize("estimator", [None, "forest", 3])
 def test_residual_rule_names_bad_models(estimator):
     with pytest.raises(ValueError, match="estimator=.*expected a regressor or a function"):
-        residual_rule(estimator)
+        chosen_rule("auto", estimator)
 
 
 def test_the_reason_of_the_rule():

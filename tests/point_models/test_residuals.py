@@ -1,5 +1,7 @@
 """The residual stage: predictions, residuals and standard deviations of the learning rows by each rule."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -12,11 +14,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sosbands.exceptions import LeaveOneOutError
-from sosbands.point_models import GaussianProcess, SmoothingSplineRegressor, learn_residuals, residuals
-from sosbands.point_models.defaults import CallableRegressor
-from sosbands.point_models.outputs import one_per_row
-from sosbands.point_models.residuals import row_blocks, row_folds
-from sosbands.point_models.spread import knows_spread
+from sosbands.point_models import (
+    GaussianProcess,
+    SmoothingSplineRegressor,
+    learn_residuals,
+)
+from sosbands.point_models.user_model import CallableRegressor, knows_spread, one_per_row, shuffled_folds
+from sosbands.tables.rows import row_blocks
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 2))
@@ -68,9 +72,7 @@ def test_each_row_is_predicted_by_the_model_of_the_rule(name, rule):
 def in_sample_deviations(model, rule, **options):
     """Broken on purpose: standard deviations of the model that has seen the rows."""
     found = stage(model, rule, **options)
-    return residuals.LearntResiduals(
-        found.model, found.rule, found.prediction, found.residual, found.model.predict(X, return_std=True)[1]
-    )
+    return replace(found, std=found.model.predict(X, return_std=True)[1])
 
 
 def test_the_check_rejects_deviations_of_another_model():
@@ -179,17 +181,15 @@ def test_a_rule_that_a_model_cannot_follow_is_refused_before_the_fit():
 
 
 def test_folds_and_blocks(monkeypatch):
-    assert row_folds(1, 5, 0) is None
-    assert row_folds(3, 5, 0).n_splits == 3
-    assert row_folds(9, 5, 0).n_splits == 5
-    monkeypatch.setattr(residuals, "BLOCK_ROWS", 17)
-    assert list(row_blocks(40)) == [slice(0, 17), slice(17, 34), slice(34, 40)]
+    assert [len(shuffled_folds(n, 5, 0)) for n in (3, 9)] == [3, 5]
+    monkeypatch.setattr("sosbands.tables.rows.BLOCK_ROWS", 17)
+    assert row_blocks(40) == [slice(0, 17), slice(17, 34), slice(34, 40)]
     whole = GaussianProcess().fit(X, Y).predict(X, return_std=True)
     pieces = stage(GaussianProcess(), "in-sample", with_std=True)
     np.testing.assert_allclose([pieces.prediction, pieces.std], whole, rtol=1e-12)
 
 
 def test_predictions_of_another_shape_are_refused():
-    assert one_per_row([[1], [2]], 2).tolist() == [1.0, 2.0]
-    with pytest.raises(ValueError, match=r"estimator: output of predict has shape \(2, 2\): expected \(2,\), one"):
-        one_per_row(np.ones((2, 2)), 2)
+    assert one_per_row([[1], [2]], 2, "model").tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"model has shape \(2, 2\): expected \(2,\), one"):
+        one_per_row(np.ones((2, 2)), 2, "model")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from contracts import check_conjugate
-from sosbands.problems.conjugates import NuclearFrobenius, PositivePart, TraceFrobenius
+from sosbands.problems.operator_penalty import NuclearFrobenius
+from sosbands.problems.side import PositivePart, TraceFrobenius
 
 
 def trace_frobenius(lam1, lam2):

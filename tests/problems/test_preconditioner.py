@@ -9,20 +9,11 @@ from sosbands.problems import (
     OperatorPenaltyProblem,
     SideTerm,
     TrainingPenaltyProblem,
-    pair_preconditioner,
-    square_preconditioner,
+    side,
     training_penalty,
 )
-from sosbands.problems.conjugates import TraceFrobenius
-from sosbands.problems.pair_preconditioner import MOST_PAIRS, PairNewtonMatrix, pair_features
-from sosbands.problems.square_preconditioner import (
-    RANK,
-    TRACE_LEFT,
-    SquareNewtonMatrix,
-    _compressed_hessian,
-    square_features,
-)
-from sosbands.problems.training_penalty import MIN_ROWS
+from sosbands.problems.side import MOST_SQUARES, SQUARES_LEFT, SideState, TraceFrobenius
+from sosbands.problems.training_penalty import MIN_ROWS, MOST_PAIRS, pair_features, square_features
 from sosbands.solvers import solve
 
 PENALTIES = {"b": 5.0, "lam1": 0.5, "lam2": 0.5}
@@ -31,6 +22,10 @@ PENALTIES = {"b": 5.0, "lam1": 0.5, "lam2": 0.5}
 def side_term(n=300, ell=0.6, d=1, rank=1e-9):
     X = np.random.default_rng(n + d).uniform(-1, 1, (n, d))
     return SideTerm.of(learn_features(X, StationaryKernel("matern52", (ell,)), rank).V, **PENALTIES)
+
+
+def state_at(term, c):
+    return SideState(term.space.V, term.regulariser.decompose(term.matrix(c)))
 
 
 def residuals(n):
@@ -44,7 +39,7 @@ def residuals(n):
 def test_hessian_block_is_the_hessian_from_products(count):
     term = side_term(60)
     rng = np.random.default_rng(2)
-    state = term.evaluate(rng.uniform(0, 1, 60) * (rng.uniform(size=60) < 0.3))
+    state = state_at(term, rng.uniform(0, 1, 60) * (rng.uniform(size=60) < 0.3))
     assert 1 < state.part.rank < term.space.p
     rows = rng.permutation(60)[:count]
     columns = np.zeros((count, count))
@@ -81,48 +76,44 @@ def test_curvature_where_all_eigenvalues_have_one_sign(shift):
 
 
 @pytest.mark.parametrize(("n", "ell", "d"), [(300, 1.0, 1), (401, 2.0, 1), (300, 0.3, 8), (401, 1.0, 8)])
-def test_square_features(n, ell, d):
-    """R'R is the Nystrom projection of the squared kernel: exact at the pivots, below it elsewhere."""
-    term = side_term(n, ell, d)
-    K2 = np.square(term.space.V.T @ term.space.V)
-    squares = square_features(term.space)
-    R, pivots = squares.R, squares.pivots
-    remainder = K2 - R.T @ R
-    np.testing.assert_allclose(remainder[pivots], 0.0, atol=1e-10)
-    assert np.linalg.eigvalsh(remainder)[0] >= -1e-10 * n
-    np.testing.assert_allclose(squares.root @ squares.root.T, R @ R.T, atol=1e-12 * n)
-    np.testing.assert_allclose(squares.triangle, R[:, pivots].T)
+def test_squares_of_the_kernel(n, ell, d):
+    """``T' K2_PP T`` is the Nystrom projection of the squared kernel: exact at the pivots, below it elsewhere."""
+    space = side_term(n, ell, d).space
+    K2 = np.square(space.V.T @ space.V)
+    T, pivots, missing = space.squares
+    remainder = K2 - T.T @ K2[np.ix_(pivots, pivots)] @ T
+    np.testing.assert_allclose(T[:, pivots], np.eye(len(pivots)), atol=1e-8)
+    np.testing.assert_allclose(remainder[pivots], 0.0, atol=1e-9)
+    assert np.linalg.eigvalsh(remainder)[0] >= -1e-9 * n
+    np.testing.assert_allclose(missing, np.diag(remainder) / np.diag(K2), atol=1e-8)
     left = np.trace(remainder) / np.trace(K2)
-    assert squares.left_out == pytest.approx(left, abs=1e-9)
-    np.testing.assert_allclose(squares.missing, np.diag(remainder) / np.diag(K2), atol=1e-9)
     if d == 1:  # smooth: few features are enough
-        assert len(R) < 40
-        assert left <= TRACE_LEFT
+        assert len(T) < 40
+        assert left <= SQUARES_LEFT
     else:  # rough: many features leave much out
-        assert len(R) == RANK
+        assert len(T) == MOST_SQUARES
         assert left > 0.01
-    assert square_features(term.space) is squares
+    assert space.squares is space.squares
 
 
 @pytest.fixture
 def many_features(monkeypatch):
     """Features that leave out next to nothing, so that formulas hold to a few digits."""
-    monkeypatch.setattr(square_preconditioner, "TRACE_LEFT", 1e-6)
-    monkeypatch.setattr(pair_preconditioner, "MOST_PAIRS", 10_000)
-    monkeypatch.setattr(pair_preconditioner, "TELLING", 0.0)
+    monkeypatch.setattr(side, "SQUARES_LEFT", 1e-6)
+    monkeypatch.setattr(training_penalty, "MOST_PAIRS", 10_000)
+    monkeypatch.setattr(training_penalty, "TELLING", 0.0)
 
 
-def test_compressed_hessian(many_features):  # noqa: ARG001
+def test_square_features_make_the_hessian(many_features):  # noqa: ARG001
     term = side_term(ell=1.0)
     rng = np.random.default_rng(4)
-    state = term.evaluate(rng.uniform(0, 5, 300) * (rng.uniform(size=300) < 0.05))
+    state = state_at(term, rng.uniform(0, 5, 300) * (rng.uniform(size=300) < 0.05))
     assert state.part.rank > 1
-    squares = square_features(term.space)
-    Hq, H = _compressed_hessian(squares, state), state.hessian_block(np.arange(300))
-    np.testing.assert_allclose(Hq, Hq.T, atol=1e-6 * np.abs(Hq).max())
-    pivots = squares.pivots
-    approximate = squares.R.T @ Hq @ squares.R
-    np.testing.assert_allclose(approximate[np.ix_(pivots, pivots)], H[np.ix_(pivots, pivots)], atol=1e-9)
+    squares, H, pivots = square_features(term.space, state), state.hessian_block(np.arange(300)), term.space.squares[1]
+    approximate = squares.Y.T @ squares.Y
+    at = np.ix_(pivots, pivots)
+    np.testing.assert_allclose(approximate[at], H[at], atol=1e-9)
+    np.testing.assert_allclose(squares.left, term.space.squares[2] * np.diag(H), atol=1e-12)
     assert np.linalg.norm(approximate - H) <= 1e-3 * np.linalg.norm(H)
 
 
@@ -132,11 +123,11 @@ def test_compressed_hessian(many_features):  # noqa: ARG001
 @pytest.mark.parametrize("most", [15, 10_000])
 def test_pair_features_make_the_hessian(most, monkeypatch):
     """All pairs make it exactly; the strongest leave the least trace, and their diagonal is exact all the same."""
-    monkeypatch.setattr(pair_preconditioner, "FEWEST_PAIRS", 5)
-    monkeypatch.setattr(pair_preconditioner, "MOST_PAIRS", most)
+    monkeypatch.setattr(training_penalty, "FEWEST_PAIRS", 5)
+    monkeypatch.setattr(training_penalty, "MOST_PAIRS", most)
     term = side_term(80, ell=1.0, d=2)
     rng = np.random.default_rng(4)
-    state = term.evaluate(rng.uniform(0, 5, 80) * (rng.uniform(size=80) < 0.1))
+    state = state_at(term, rng.uniform(0, 5, 80) * (rng.uniform(size=80) < 0.1))
     assert 1 < state.part.rank < term.space.p
     H, pairs = state.hessian_block(np.arange(80)), pair_features(state, 0.0)
     assert len(pairs.Y) == min(most, state.part.n_pairs) == min(most, np.count_nonzero(state.part.pair_weights))
@@ -157,7 +148,7 @@ def test_pairs_whose_product_is_zero_are_no_features():
     """Points that know nothing of each other: there are rank times p pairs, but hardly any of them says anything."""
     n = 60
     term = SideTerm.of(np.eye(n), **PENALTIES)
-    state = term.evaluate(np.where(np.arange(n) < 25, np.linspace(1, 2, n), 0.0))
+    state = state_at(term, np.where(np.arange(n) < 25, np.linspace(1, 2, n), 0.0))
     assert state.part.rank == 25
     assert state.part.n_pairs > 1000
     pairs = pair_features(state, 0.0)
@@ -167,7 +158,7 @@ def test_pairs_whose_product_is_zero_are_no_features():
 
 def test_pair_features_of_a_side_without_an_operator():
     term = side_term(60)
-    pairs = pair_features(term.evaluate(np.zeros(60)), 0.0)
+    pairs = pair_features(state_at(term, np.zeros(60)), 0.0)
     assert pairs.Y.shape == (0, 60)
     assert not pairs.left.any()
 
@@ -209,11 +200,11 @@ different_features = pytest.mark.parametrize("different", [False, True], ids=["s
 
 @pytest.fixture(params=["pairs", "squares"])
 def matrix_kind(request, monkeypatch):
-    """Both matrices on a problem of few rows."""
+    """Both kinds of features on a problem of few rows."""
     if request.param == "squares":
         monkeypatch.setattr(training_penalty, "MANY_ROWS", 0)
         monkeypatch.setattr(training_penalty, "MANY_PAIRS", 0)
-    return {"pairs": PairNewtonMatrix, "squares": SquareNewtonMatrix}[request.param]
+    return request.param
 
 
 @different_features
@@ -223,8 +214,8 @@ def test_newton_preconditioner_inverts(lam_pen, different, matrix_kind, many_fea
     shift = 1e-3
     matrix, z, free = newton_equations(problem, shift)
     inverse = problem.preconditioner(z, free, shift)
-    assert isinstance(problem._matrix[1], matrix_kind)
-    check_inverse(matrix, inverse, digits=2 if matrix_kind is SquareNewtonMatrix else 6)
+    assert (len(problem._matrix[1].lo.Y) < 60) == (matrix_kind == "squares")
+    check_inverse(matrix, inverse, digits=2 if matrix_kind == "squares" else 6)
 
 
 def test_pairs_know_the_share_of_each_row(many_features):  # noqa: ARG001
@@ -237,45 +228,27 @@ def test_pairs_know_the_share_of_each_row(many_features):  # noqa: ARG001
 
 
 @different_features
-def test_inverse_of_what_features_keep(different, monkeypatch):
+def test_inverse_of_what_features_keep(different, matrix_kind, monkeypatch):
     """With few features the inverse is not that of Newton's matrix, but exactly that of features and diagonals."""
-    monkeypatch.setattr(pair_preconditioner, "MOST_PAIRS", 6)
-    monkeypatch.setattr(pair_preconditioner, "FEWEST_PAIRS", 6)
-    monkeypatch.setattr(square_preconditioner, "RANK", 6)
+    monkeypatch.setattr(training_penalty, "MOST_PAIRS", 6)
+    monkeypatch.setattr(training_penalty, "FEWEST_PAIRS", 6)
+    monkeypatch.setattr(side, "MOST_SQUARES", 6)
     problem = training_problem(1.0, different)
     n, scale, shift = problem.n, problem.scale, 1e-3
     _, z, free = newton_equations(problem, shift)
-    states, free_lo, free_up = problem.state(z).sides, free[:n], free[n : 2 * n]
-    spaces = tuple(side.space for side in problem.sides)
-    pairs = PairNewtonMatrix(states, scale=scale, own=np.full(n, scale**2 / 2), shift=shift)
-    squares = SquareNewtonMatrix(spaces, states, scale=scale, own=scale**2 / 2, shift=shift)
-    H_pairs = [each.Y.T @ each.Y for each in (pairs.lo, pairs.up)]
-    left = [each.left for each in (pairs.lo, pairs.up)]
-    assert min(each.max() for each in left) > 0.01
-    assert pairs.lo.Y.shape == (6, n)
-    H_squares = [
-        each.R.T @ _compressed_hessian(each, state) @ each.R
-        for each, state in zip(squares.squares, states, strict=True)
-    ]
-    missing = [
-        each.missing * state.hessian_diagonal(np.ones(n, dtype=bool))
-        for each, state in zip(squares.squares, states, strict=True)
-    ]
-    assert min(each.max() for each in missing) > shift
-    own = np.full(n, scale**2 / 2 + shift)
-    for kind, (lo, up), (left_lo, left_up), delta in [
-        (pairs, H_pairs, left, own + scale**2 * (left[0] + left[1])),
-        (squares, H_squares, missing, own),
-    ]:
-        J = np.block(
-            [[np.eye(n), np.zeros((n, n)), scale * np.eye(n)], [np.zeros((n, n)), np.eye(n), -scale * np.eye(n)]]
-        )
-        H = J.T @ np.block([[lo, np.zeros((n, n))], [np.zeros((n, n)), up]]) @ J
-        H += np.diag(np.concatenate([shift + left_lo, shift + left_up, delta]))
-        matrix = H[np.ix_(free, free)]
-        apply = kind.inverse(free_lo, free_up)
-        for v in np.random.default_rng(5).standard_normal((3, len(matrix))):
-            np.testing.assert_allclose(apply(matrix @ v), v, atol=1e-7)
+    apply = problem.preconditioner(z, free, shift)
+    kind = problem._matrix[1]
+    H_lo, H_up = (each.Y.T @ each.Y for each in (kind.lo, kind.up))
+    left_lo, left_up = kind.lo.left, kind.up.left
+    assert min(left_lo.max(), left_up.max()) > (shift if matrix_kind == "squares" else 0.01)
+    assert kind.lo.Y.shape == (6, n)
+    delta = scale**2 / 2 + shift + scale**2 * (left_lo + left_up)
+    J = np.block([[np.eye(n), np.zeros((n, n)), scale * np.eye(n)], [np.zeros((n, n)), np.eye(n), -scale * np.eye(n)]])
+    H = J.T @ np.block([[H_lo, np.zeros((n, n))], [np.zeros((n, n)), H_up]]) @ J
+    H += np.diag(np.concatenate([shift + left_lo, shift + left_up, delta]))
+    matrix = H[np.ix_(free, free)]
+    for v in np.random.default_rng(5).standard_normal((3, len(matrix))):
+        np.testing.assert_allclose(apply(matrix @ v), v, atol=1e-7)
 
 
 def test_a_preconditioner_is_of_its_point_and_shift(many_features):  # noqa: ARG001
@@ -304,26 +277,16 @@ def test_more_free_multipliers_than_pairs(many_features):  # noqa: ARG001
 
 
 @different_features
-def test_check_rejects_a_flipped_sign(different, many_features):  # noqa: ARG001
+def test_check_rejects_a_flipped_sign(different, matrix_kind, many_features):  # noqa: ARG001
     """The coupling ``Y_a = scale [Y_lo; -Y_up]`` with the wrong sign."""
     problem = training_problem(1.0, different)
     n, shift = problem.n, 1e-3
     matrix, z, free = newton_equations(problem, shift)
-    problem.preconditioner(z, free, shift)
-    pairs = problem._matrix[1]
-    squares = SquareNewtonMatrix(
-        tuple(side.space for side in problem.sides),
-        problem.state(z).sides,
-        scale=problem.scale,
-        own=problem.scale**2 / 2,
-        shift=shift,
-    )
-    for kind in (pairs, squares):
+    check_inverse(matrix, problem.preconditioner(z, free, shift), digits=2)
+    kind = problem._matrix[1]
+    kind.Y_a = -kind.Y_a
+    with pytest.raises(AssertionError):
         check_inverse(matrix, kind.inverse(free[:n], free[n : 2 * n]), digits=2)
-    pairs.Y_a, squares.scale = -pairs.Y_a, -squares.scale
-    for kind in (pairs, squares):
-        with pytest.raises(AssertionError):
-            check_inverse(matrix, kind.inverse(free[:n], free[n : 2 * n]), digits=2)
 
 
 def test_no_preconditioner_for_few_rows():
@@ -347,12 +310,11 @@ def iterations(matrix, rhs, inverse=None):
 
 
 @different_features
-def test_training_preconditioner_saves_iterations(different, matrix_kind):
+def test_training_preconditioner_saves_iterations(different, matrix_kind):  # noqa: ARG001
     problem = training_problem(1.0, different)
     matrix, z, free = newton_equations(problem, 1e-3)
     rhs = np.random.default_rng(6).standard_normal(len(matrix))
     inverse = problem.preconditioner(z, free, 1e-3)
-    assert isinstance(problem._matrix[1], matrix_kind)
     assert iterations(matrix, rhs, inverse) <= 0.35 * iterations(matrix, rhs)
 
 

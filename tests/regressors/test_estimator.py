@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import RBF
@@ -17,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_checks import expected_failures
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
-from sosbands.conformal import interval
+from sosbands.bands import BandSettings
 from sosbands.exceptions import (
     CrossedIntervalsWarning,
     LearningRowsWarning,
@@ -31,7 +32,8 @@ from sosbands.exceptions import (
 from sosbands.metrics import evaluate_intervals, interval_score, interval_scorer
 from sosbands.point_models.gaussian_process import GaussianProcess
 from sosbands.regressors import PAPER_SETTINGS
-from sosbands.regressors.rows import groups_without, learnt_rows, split_rows
+from sosbands.tables.rows import groups_without, learnt_rows, split_rows
+from spelled import spelled
 
 RNG = np.random.default_rng(7)
 N = 80
@@ -46,7 +48,7 @@ FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "tol
 
 def fast(estimator=None, **options):
     estimator = LinearRegression() if estimator is None else estimator
-    return SoSBandRegressor(estimator, **{**FAST, **options})
+    return SoSBandRegressor(estimator, **spelled(**{**FAST, **options}))
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +96,7 @@ def test_fit_leaves_parameters_alone(model):
     assert not hasattr(model.estimator, "coef_")
     again = clone(model)
     assert repr(again) == repr(model)
-    assert not hasattr(again, "lower_")
+    assert not hasattr(again, "noise_")
     assert np.array_equal(again.fit(X, Y).predict_interval(X_NEW), model.predict_interval(X_NEW))
 
 
@@ -103,6 +105,18 @@ def test_nested_parameters():
     assert model.get_params()["estimator__alpha"] == 3.0
     assert model.fit(X, Y).estimator_.alpha == 3.0
     assert model.estimator_ is not model.estimator
+
+
+def test_fields_of_the_numerics_by_name():
+    """Another object each time, as several models may share one."""
+    shared = BandSettings(tol=1e-2)
+    model, other = SoSBandRegressor(bands=shared), SoSBandRegressor(bands=shared)
+    assert model.set_params(bands__rank=7, cv=3) is model
+    assert (model.bands, model.cv, other.bands) == (BandSettings(tol=1e-2, rank=7), 3, BandSettings(tol=1e-2))
+    assert clone(model).get_params()["bands__rank"] == 7
+    assert SoSBandRegressor().set_params(bands__constant=False).bands == BandSettings(constant=False)
+    with pytest.raises(ValueError, match="bands has no field 'ranks': expected one of .*'rank'"):
+        model.set_params(bands__ranks=7)
 
 
 def test_html(model):
@@ -282,7 +296,7 @@ def mixed_estimators():
 def test_categories_and_missing_values_end_to_end(name):
     """Intervals know the category, though a kernel takes numbers only."""
     frame, y = mixed_table(240, 0)
-    model = SoSBandRegressor(mixed_estimators()[name], preprocessor=mixed_preprocessor(), **FAST)
+    model = SoSBandRegressor(mixed_estimators()[name], preprocessor=mixed_preprocessor(), **spelled(**FAST))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffDataWarning)
         model.fit(frame, y)
@@ -323,8 +337,8 @@ def test_the_split_is_that_of_hand_made_calls(model):
     learn, held = model.learning_rows_, model.calibration_rows_
     by_hand = fast(calibration_size=None).fit(X[learn], Y[learn]).conformalize(X[held], Y[held])
     r = Y[held] - by_hand.predict(X[held])
-    Z = by_hand.preprocessor_.transform(X[held])
-    expected = np.maximum(-r - by_hand.lower_(Z), r - by_hand.upper_(Z))
+    Z = by_hand.reader_.preprocessor.transform(X[held])
+    expected = np.maximum(-r - by_hand.noise_.lower(Z), r - by_hand.noise_.upper(Z))
     np.testing.assert_allclose(by_hand.scores_, expected, rtol=1e-12)
     k = int(np.ceil(0.9 * (len(held) + 1)))
     assert by_hand.quantile() == np.sort(by_hand.scores_)[k - 1]
@@ -346,13 +360,13 @@ def test_a_process_gives_leave_one_out_residuals():
     """The bands cover what the process without a row errs by at that row, not what it errs by with it."""
     auto = fast(GaussianProcess(), calibration_size=None).fit(X, Y)
     assert auto.residual_rule_ == "leave-one-out"
-    assert "by leave-one-out residuals" in auto.summary()
-    r, Z = GaussianProcess().fit(X, Y).leave_one_out_residuals(), auto.preprocessor_.transform(X)
+    assert "by leave-one-out residuals" in auto.summary(detail=True)
+    r, Z = GaussianProcess().fit(X, Y).leave_one_out_residuals(), auto.reader_.preprocessor.transform(X)
     assert auto.residual_rms_ == pytest.approx(np.sqrt(np.mean(r**2)), rel=1e-12)
-    assert (auto.upper_(Z) >= r - 1e-9).all()
-    assert (auto.lower_(Z) >= -r - 1e-9).all()
+    assert (auto.noise_.upper(Z) >= r - 1e-9).all()
+    assert (auto.noise_.lower(Z) >= -r - 1e-9).all()
     explicit = fast(GaussianProcess(), calibration_size=None, residuals="leave-one-out").fit(X, Y)
-    assert np.array_equal(explicit.upper_(Z), auto.upper_(Z))
+    assert np.array_equal(explicit.noise_.upper(Z), auto.noise_.upper(Z))
     own = fast(GaussianProcess(), calibration_size=None, residuals="in-sample").fit(X, Y)
     assert own.residual_rule_ == "in-sample"
     assert own.residual_rms_ == pytest.approx(np.sqrt(np.mean((Y - own.predict(X)) ** 2)), rel=1e-12)
@@ -386,7 +400,7 @@ def test_leave_one_out_residuals_that_no_model_gives():
 @pytest.mark.parametrize("residuals", ["auto", "leave-one-out"])
 def test_one_learning_row_has_its_own_residual(residuals):
     with pytest.warns(ZeroResidualsWarning):
-        model = SoSBandRegressor(residuals=residuals, calibration_size=1, **FAST).fit(X[:2], Y[:2])
+        model = SoSBandRegressor(**spelled(residuals=residuals, calibration_size=1, **FAST)).fit(X[:2], Y[:2])
     assert model.residual_rule_ == "in-sample"
     assert model.residual_rms_ == 0
 
@@ -511,14 +525,14 @@ def test_equal_rows_in_the_data_are_no_reason_to_warn():
 
 def test_intervals_are_prediction_bands_and_quantile():
     model = fast(calibration="asymmetric", symmetry_penalty=0.0).fit(X, Y)
-    Z = model.preprocessor_.transform(X_NEW)
+    Z = model.reader_.preprocessor.transform(X_NEW)
     center = model.estimator_.predict(X_NEW)
     q_lo, q_up = model.quantile(0.8, lower_share=0.25)
     ends = model.predict_interval(X_NEW, 0.8, lower_share=0.25)
-    np.testing.assert_allclose(ends[:, 0], center - model.lower_(Z) - q_lo, rtol=1e-12)
-    np.testing.assert_allclose(ends[:, 1], center + model.upper_(Z) + q_up, rtol=1e-12)
+    np.testing.assert_allclose(ends[:, 0], center - model.noise_.lower(Z) - q_lo, rtol=1e-12)
+    np.testing.assert_allclose(ends[:, 1], center + model.noise_.upper(Z) + q_up, rtol=1e-12)
     held = model.calibration_rows_
-    scores = Y[held] - model.predict(X[held]) - model.upper_(model.preprocessor_.transform(X[held]))
+    scores = Y[held] - model.predict(X[held]) - model.noise_.upper(model.reader_.preprocessor.transform(X[held]))
     assert q_up == pytest.approx(np.sort(scores)[int(np.ceil(0.85 * 41)) - 1], rel=1e-12)
 
 
@@ -536,11 +550,11 @@ def test_many_levels_are_nested(model):
 
 def test_the_bands_cover_the_learning_residuals():
     model = fast(calibration_size=None, residuals="in-sample").fit(X, Y)
-    r, Z = Y - model.predict(X), model.preprocessor_.transform(X)
-    assert (model.upper_(Z) >= r - 1e-9).all()
-    assert (model.lower_(Z) >= -r - 1e-9).all()
-    touched = np.flatnonzero(model.upper_(Z) < r + 1e-3)
-    assert set(touched) <= set(model.active_upper_)
+    r, Z = Y - model.predict(X), model.reader_.preprocessor.transform(X)
+    assert (model.noise_.upper(Z) >= r - 1e-9).all()
+    assert (model.noise_.lower(Z) >= -r - 1e-9).all()
+    touched = np.flatnonzero(model.noise_.upper(Z) < r + 1e-3)
+    assert set(touched) <= set(model.noise_.active_upper)
 
 
 def test_equivariance():
@@ -573,14 +587,14 @@ def test_outliers_shape_no_band_but_count_in_calibration():
     y[wild[0]] += 60.0
     tame = fast(calibration_size=None, residuals="in-sample", outlier_fraction=1.5 / N).fit(X, y)
     taut = fast(calibration_size=None, residuals="in-sample").fit(X, y)
-    assert wild[0] in taut.active_upper_
-    assert wild[0] not in tame.active_upper_
-    assert tame.mean_upper_ < 0.5 * taut.mean_upper_
-    assert model.mean_upper_ < taut.mean_upper_
-    Z = tame.preprocessor_.transform(X)
-    uncovered = np.flatnonzero(y - tame.predict(X) > tame.upper_(Z) + 1e-6)
+    assert wild[0] in taut.noise_.active_upper
+    assert wild[0] not in tame.noise_.active_upper
+    assert tame.noise_.mean_upper < 0.5 * taut.noise_.mean_upper
+    assert model.noise_.mean_upper < taut.noise_.mean_upper
+    Z = tame.reader_.preprocessor.transform(X)
+    uncovered = np.flatnonzero(y - tame.predict(X) > tame.noise_.upper(Z) + 1e-6)
     assert uncovered.tolist() == [wild[0]]
-    assert "1 row with the largest residuals left out of the bands" in tame.summary()
+    assert "1 row with the largest residuals left out of the bands" in tame.summary(detail=True)
     split = fast(outlier_fraction=0.2).fit(X, Y)
     assert split.n_calibration_ == 40  # calibration is untouched
     assert np.array_equal(split.calibration_rows_, fast().fit(X, Y).calibration_rows_)
@@ -597,8 +611,8 @@ def test_support_and_its_warning(model):
         ends = model.predict_interval(far)
     assert caught[0].filename == __file__
     # the constant among the squares is what is left of the bands there
-    below, above = (f.operator[0, 0] * f.features.constant**2 for f in (model.lower_, model.upper_))
-    assert min(below, above) > 0.1 * min(model.mean_lower_, model.mean_upper_)
+    below, above = (f.operator[0, 0] * f.features.constant**2 for f in (model.noise_.lower, model.noise_.upper))
+    assert min(below, above) > 0.1 * min(model.noise_.mean_lower, model.noise_.mean_upper)
     reach = np.array([-below, above]) + model.quantile() * np.array([-1, 1])
     np.testing.assert_allclose(ends[0], model.predict(far)[0] + reach, rtol=1e-9)
 
@@ -666,22 +680,22 @@ def test_functions_as_models_and_kernels():
 
     model = fast(lambda Z: np.sin(2 * Z[:, 0]), kernel=laplace).fit(X, Y)
     assert np.array_equal(model.predict(X_NEW), np.sin(2 * X_NEW[:, 0]))
-    assert model.lengthscale_ is None
+    assert model.noise_.lengthscale is None
     assert model.residual_rule_ == "in-sample"
 
 
 def test_lengthscales_in_use():
     Z = StandardScaler().fit_transform(X)
-    median = fast(calibration_size=None).fit(X, Y).lengthscale_
+    median = fast(calibration_size=None).fit(X, Y).noise_.lengthscale
     pairs = np.linalg.norm(Z[:, None] - Z[None], axis=2)[np.triu_indices(N, 1)]
     assert median == pytest.approx(np.median(pairs), rel=1e-12)
-    assert fast(lengthscale=0.7).fit(X, Y).lengthscale_ == 0.7
-    assert fast(lengthscale=[0.7, 1.4]).fit(X, Y).lengthscale_.tolist() == [0.7, 1.4]
-    sides = fast(lengthscale={"lower": 0.5, "upper": [1.0, 2.0]}).fit(X, Y).lengthscale_
+    assert fast(lengthscale=0.7).fit(X, Y).noise_.lengthscale == 0.7
+    assert fast(lengthscale=[0.7, 1.4]).fit(X, Y).noise_.lengthscale.tolist() == [0.7, 1.4]
+    sides = fast(lengthscale={"lower": 0.5, "upper": [1.0, 2.0]}).fit(X, Y).noise_.lengthscale
     assert sides["lower"] == 0.5
     assert sides["upper"].tolist() == [1.0, 2.0]
-    assert fast(lengthscale={"lower": 0.5, "upper": 0.5}).fit(X, Y).lengthscale_ == 0.5
-    assert fast(kernel=RBF(0.5)).fit(X, Y).lengthscale_ is None
+    assert fast(lengthscale={"lower": 0.5, "upper": 0.5}).fit(X, Y).noise_.lengthscale == 0.5
+    assert fast(kernel=RBF(0.5)).fit(X, Y).noise_.lengthscale is None
 
 
 # ---------------------------------------------------------------- what it says
@@ -695,45 +709,73 @@ def numbers_after(text, pattern):
 
 def test_the_summary_is_true():
     model = fast(symmetry_penalty=0.1, calibration="asymmetric", confidence_level=0.875).fit(X, Y)
-    text = model.summary()
+    lead, text = model.summary(), model.summary(detail=True)
+    assert text.split("\n")[0] == lead
     number = r"([-+.\de]+)"
-    assert "Bands around LinearRegression" in text
+    assert "Bands around LinearRegression, learnt from 40 rows" in lead
     assert numbers_after(text, r"from (\d+) learning rows and (\d+) features") == [40, 2]
     assert "by out-of-fold residuals" in text
     assert numbers_after(text, rf"RMS {number}\)") == [pytest.approx(model.residual_rms_, rel=1e-3)]
     (ell, penalty) = numbers_after(text, rf"Set: lengthscale {number}, symmetry penalty {number}\.")
-    assert (ell, penalty) == (pytest.approx(model.lengthscale_, rel=1e-2), 0.1)
+    assert (ell, penalty) == (pytest.approx(model.noise_.lengthscale, rel=1e-2), 0.1)
     below, above, ratio = numbers_after(
         text, rf"reach {number} below and {number} above .*: the bands reach {number} times as far above"
     )
-    Z = model.preprocessor_.transform(X[model.learning_rows_])
-    assert below == pytest.approx(model.lower_(Z).mean(), rel=1e-3)
-    assert above == pytest.approx(model.upper_(Z).mean(), rel=1e-3)
+    Z = model.reader_.preprocessor.transform(X[model.learning_rows_])
+    assert below == pytest.approx(model.noise_.lower(Z).mean(), rel=1e-3)
+    assert above == pytest.approx(model.noise_.upper(Z).mean(), rel=1e-3)
     assert ratio == pytest.approx(above / below, abs=0.011)
     shapes = numbers_after(text, r"Rows that shape them: (\d+) below, (\d+) above")
-    assert shapes == [len(model.active_lower_), len(model.active_upper_)]
-    assert numbers_after(text, r"squares: (\d+) below, (\d+) above") == [model.lower_.rank, model.upper_.rank]
+    assert shapes == [len(model.noise_.active_lower), len(model.noise_.active_upper)]
+    ranks = [model.noise_.lower.rank, model.noise_.upper.rank]
+    assert numbers_after(text, r"squares: (\d+) below, (\d+) above") == ranks
     (gap,) = numbers_after(text, rf"Certified: .* within {number} \(relative\)")
-    assert gap == pytest.approx(model.certificate_["gap"], rel=0.1)
+    assert gap == pytest.approx(model.noise_.certificate["gap"], rel=0.1)
     assert gap <= 1e-2
     assert numbers_after(text, r"with (\d+) kernel features") == [41]  # and a constant
-    assert "Calibrated on 40 rows: at least 87.5% of new rows" in text
-    assert "at most 6.25% below and at most 6.25% above it" in text
-    assert "not promised for every single region" in text
+    assert "Calibrated on 40 rows: at least 87.5% of new rows" in lead
+    assert "at most 6.25% below and at most 6.25% above it" in lead
+    assert "not promised for every single region" in lead
+
+
+def test_the_summary_says_how_wide_intervals_are_and_what_shapes_them():
+    model = fast(lengthscale=1.0, symmetry_penalty=0.5).fit(X, Y)
+    learnt, number = X[model.learning_rows_], r"([-+.\de]+)"
+    ends, center = model.predict_interval(learnt), model.predict(learnt)
+    expected = [*np.quantile(np.ptp(ends, axis=1), [0.5, 0.1, 0.9]), *np.median(np.abs(ends - center[:, None]), axis=0)]
+    wide = rf"Intervals are {number} wide in the middle \({number} to {number} for eight of ten learning rows\), "
+    found = numbers_after(model.summary(), rf"{wide}from {number} below to {number} above the prediction\.")
+    assert found == pytest.approx(expected, rel=0.01)
+    assert "the width follows bands that vary with the features; each side has its own band." in model.summary()
+    chance = numbers_after(model.summary(), rf"chance moves the coverage between {number}% and {number}%")
+    assert chance == pytest.approx(100 * np.array(beta(37, 4).interval(0.95)), rel=0.01)  # of 40 calibration rows
+    (upper,) = numbers_after(model.summary("upper"), rf"Upper ends lie {number} in the middle")
+    assert upper == pytest.approx(np.median(model.predict_interval(learnt, side="upper")[:, 1] - center), rel=0.01)
+    same = fast(lengthscale=np.inf, symmetry_penalty=np.inf).fit(X, Y)
+    (width,) = np.unique(np.ptp(same.predict_interval(learnt), axis=1).round(9))
+    assert f"Intervals are {width:.3g} wide, from " in same.summary()
+    assert "the width is the same everywhere; both sides share one band." in same.summary()
+
+
+def test_the_summary_calls_no_bands_shaped_that_calibration_makes():
+    flat = fast(lengthscale=1.0, symmetry_penalty=0.5, width_penalty=1e-4, learning_coverage=0.9).fit(X, Y)
+    assert "next to no width of their own, calibration makes it, the same everywhere." in flat.summary()
+    assert "far from the learning rows" not in flat.summary()
+    assert "The bands have no width of their own: calibration makes it." in flat.summary(detail=True)
 
 
 def test_the_summary_says_what_was_not_done():
     model = fast(calibration_size=None).fit(X, Y)
     assert "Not calibrated: call conformalize(X, y)" in model.summary()
     fixed = fast(lengthscale=1.0, symmetry_penalty=np.inf, confidence_level=0.99).fit(X, Y)
-    assert "Set: lengthscale 1, symmetry penalty inf" in fixed.summary()
-    assert "as good as symmetric" in fixed.summary()
+    assert "Set: lengthscale 1, symmetry penalty inf" in fixed.summary(detail=True)
+    assert "as good as symmetric" in fixed.summary(detail=True)
     assert "That takes 99 rows: with 40 the intervals are infinite" in fixed.summary()
     kernel = fast(kernel=RBF(), symmetry_penalty=1.0).fit(X, Y)
-    assert "Set: the kernel's own lengthscale, symmetry penalty 1." in kernel.summary()
+    assert "Set: the kernel's own lengthscale, symmetry penalty 1." in kernel.summary(detail=True)
     with pytest.warns(ZeroResidualsWarning):
         exact = fast(lambda Z: Z[:, 0]).fit(X, X[:, 0])
-    assert "All residuals are zero: the bands have no width." in exact.summary()
+    assert "they have no width, because all residuals learnt from are zero" in exact.summary()
 
 
 def test_the_summary_of_groups_and_weights():
@@ -757,8 +799,9 @@ def test_the_summary_of_an_unfinished_solve(monkeypatch):
     monkeypatch.setattr(learn, "solve_path", stalled)
     with pytest.warns(NotCertifiedWarning):
         model = fast().fit(X, Y)
-    assert "NOT certified to the tolerance asked for (stalled): the gap is" in model.summary()
-    assert "Certified:" not in model.summary()
+    assert "NOT certified to the tolerance asked for (gap " in model.summary()
+    assert "NOT certified to the tolerance asked for (stalled): the gap is" in model.summary(detail=True)
+    assert "Certified:" not in model.summary(detail=True)
 
 
 def test_progress_lines(capsys):
@@ -784,7 +827,7 @@ def test_boosting_takes_the_frame_as_it_is():
     frame, y = mixed_table(200, 2)
     frame = frame.astype({"kind": "category", "place": "category"})
     booster = HistGradientBoostingRegressor(max_iter=20, categorical_features="from_dtype", random_state=0)
-    model = SoSBandRegressor(booster, preprocessor=mixed_preprocessor(), **FAST).fit(frame, y)
+    model = SoSBandRegressor(booster, preprocessor=mixed_preprocessor(), **spelled(**FAST)).fit(frame, y)
     learn = model.learning_rows_
     direct = clone(booster).fit(frame.iloc[learn], y[learn])
     assert direct.is_categorical_.tolist() == [False, True, True]
@@ -795,7 +838,7 @@ def test_boosting_takes_the_frame_as_it_is():
 def test_blocks_of_data_frames(frame, monkeypatch):
     model = fast(preprocessor=StandardScaler()).fit(frame(X), Y)
     ends = model.predict_interval(frame(X_NEW))
-    monkeypatch.setattr("sosbands.point_models.residuals.BLOCK_ROWS", 7)
+    monkeypatch.setattr("sosbands.tables.rows.BLOCK_ROWS", 7)
     np.testing.assert_allclose(model.predict_interval(frame(X_NEW)), ends, rtol=1e-12)
 
 
@@ -821,7 +864,7 @@ def test_prediction_and_intervals_ask_the_point_model_once(monkeypatch):
     monkeypatch.setattr(
         type(model.estimator_), "predict", lambda self, rows: asked.append(len(rows)) or predict(self, rows)
     )
-    prediction, band = model._prediction_and_band(X_NEW)
+    found = model.intervals(X_NEW, 0.8)
     assert asked == [len(X_NEW)]
-    assert np.array_equal(prediction, center)
-    assert np.array_equal(interval(band, model.quantile(0.8), model.quantile(0.8))[0], ends)
+    assert np.array_equal(found.prediction, center)
+    assert np.array_equal(found.ends[:, :, 0], ends)

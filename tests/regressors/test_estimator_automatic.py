@@ -10,12 +10,15 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import BayesianRidge, LinearRegression
 
 from sosbands import SoSBandRegressor
+from sosbands.bands import BandSettings
 from sosbands.conformal import conformal_quantile
 from sosbands.exceptions import OffDataWarning, ZeroResidualsWarning
 from sosbands.metrics import interval_score
 from sosbands.point_models import GaussianProcess, ModelBlend
 from sosbands.regressors import PAPER_SETTINGS
-from sosbands.regressors.base_scales import fit_size_forest, forest_sizes, model_lengthscales
+from sosbands.regressors.noise import fit_size_forest, forest_sizes, model_lengthscales
+from sosbands.tuning import Rules
+from spelled import spelled
 
 RNG = np.random.default_rng(11)
 N = 160
@@ -31,21 +34,22 @@ def default():
 
 
 def fitted(estimator=None, **options):
-    return SoSBandRegressor(
-        LinearRegression() if estimator is None else estimator, **{"random_state": 0, "cv": 3, **options}
-    ).fit(X, Y)
+    settings = spelled(**{"random_state": 0, "cv": 3, **options})
+    return SoSBandRegressor(LinearRegression() if estimator is None else estimator, **settings).fit(X, Y)
 
 
 def test_the_default_says_what_it_chose(default):
-    report, text = default.tuning_, default.summary()
+    report, text = default.tuning_, default.summary(detail=True)
     assert isinstance(default.estimator_, ModelBlend)
     assert default.residual_rule_ == "out-of-fold"
-    names = ("width_penalty", "learning_coverage", "conformal_score", "symmetry_penalty")
-    assert [getattr(default, f"{name}_") for name in names] == [getattr(report, name) for name in names]
-    assert (default.view_.base_scale, default.view_.noise_features) == (report.base_scale, report.noise_features)
+    names = ("width_penalty", "learning_coverage", "symmetry_penalty")
+    assert [getattr(default.noise_.settings, name) for name in names] == [getattr(report, name) for name in names]
+    assert default.noise_.score.name == report.conformal_score
+    view = default.noise_.view
+    assert (view.base_scale, view.noise_features) == (report.base_scale, report.noise_features)
     assert report.sentence in text
     assert all(f"Chosen {reason}." in text for reason in report.reasons)
-    assert text.startswith("Bands around a blend of 0.")
+    assert "Bands around a blend of 0." in default.summary()
 
 
 @pytest.mark.parametrize("score", ["added", "scaled"])
@@ -59,14 +63,14 @@ def test_intervals_by_hand(base, score):
     held = model.calibration_rows_
 
     def parts(rows):
-        Z = model.preprocessor_.transform(rows)
+        Z = model.reader_.preprocessor.transform(rows)
         mean, std = model.estimator_.predict(rows, return_std=True)
-        size = None if model.size_forest_ is None else forest_sizes(model.size_forest_, Z, mean)
+        size = None if model.noise_.size_forest is None else forest_sizes(model.noise_.size_forest, Z, mean)
         if base == "none":
             s = 1.0
         else:
             s = {"model": std, "forest": size, "both": None if size is None else np.sqrt(std * size)}[base]
-        return mean, s, model.lower_(Z), model.upper_(Z)
+        return mean, s, model.noise_.lower(Z), model.noise_.upper(Z)
 
     m, s, below, above = parts(X[held])
     z = (Y[held] - m) / s
@@ -92,8 +96,8 @@ def test_skewed_noise_gives_asymmetric_bands_that_score_better():
         model = SoSBandRegressor(lambda Z: np.zeros(len(Z)), symmetry_penalty=penalty, random_state=0).fit(*learn)
         scores[penalty] = interval_score(test[1], *model.predict_interval(test[0]).T, 0.9)
         if penalty == "auto":
-            assert np.isfinite(model.symmetry_penalty_)
-            assert model.mean_upper_ > 1.3 * model.mean_lower_
+            assert np.isfinite(model.noise_.settings.symmetry_penalty)
+            assert model.noise_.mean_upper > 1.3 * model.noise_.mean_lower
     assert scores["auto"] < 0.97 * scores[np.inf]
 
 
@@ -103,23 +107,31 @@ def test_what_is_given_is_not_chosen():
     report = model.tuning_
     for name, value in given.items():
         assert {row[name] for row in report.evaluations} == {value}
-    assert model.view_.noise_features == report.noise_features == "inputs+prediction"
+    assert model.noise_.view.noise_features == report.noise_features == "inputs+prediction"
     assert len({row["lengthscale"] for row in report.evaluations}) > 2
 
 
 def test_the_papers_rules_mean_the_papers_problem():
     model = fitted(criterion="hsic", symmetry_test="kruskal-wallis", conformal_score="scaled")
-    assert (model.view_.base_scale, model.view_.noise_features) == ("none", "inputs")
-    assert (model.width_penalty_, model.learning_coverage_) == (10.0, 1.0)
-    assert model.conformal_score_ == "scaled"  # given
+    assert (model.noise_.view.base_scale, model.noise_.view.noise_features) == ("none", "inputs")
+    assert (model.noise_.settings.width_penalty, model.noise_.settings.learning_coverage) == (10.0, 1.0)
+    assert model.noise_.score.name == "scaled"  # given
     assert model.tuning_.base_scale is None
     assert set(PAPER_SETTINGS) <= set(SoSBandRegressor().get_params())
+
+
+def test_rules_of_their_level_alone_leave_everything_to_the_data():
+    strict, plain = (fitted(rules=Rules(level=level), base_scale="none") for level in (1e-4, 0.05))
+    assert len({row["width_penalty"] for row in strict.tuning_.evaluations}) > 1  # not the paper's alone
+    assert [model.tuning_.symmetry.n_permutations for model in (strict, plain)] == [9999, 999]
+    assert fitted(rules=Rules(symmetry_test=None), base_scale="none").tuning_.symmetry is None
 
 
 def test_max_seconds_ends_the_search():
     model = fitted(max_seconds=0)
     assert model.tuning_.timed_out
-    assert "Out of time (max_seconds)" in model.summary()
+    assert "Out of time (max_seconds)" in model.summary(detail=True)
+    assert "the choice ended before everything had been tried" in model.summary()
     assert np.isfinite(model.predict_interval(NEW)).all()
     assert not fitted(max_seconds=None).tuning_.timed_out
 
@@ -139,14 +151,14 @@ def test_scales_and_features_that_a_model_does_not_have_are_refused():
 def test_forests_and_processes_know_a_scale():
     for estimator in (RandomForestRegressor(20, min_samples_leaf=5, random_state=0), GaussianProcess()):
         model = fitted(estimator, base_scale="model", max_seconds=0)
-        assert model.view_.base_scale == "model"
+        assert model.noise_.view.base_scale == "model"
         widths = np.ptp(model.predict_interval(NEW), axis=1)
         assert widths.std() > 0.01 * widths.mean()
 
 
 def test_lengthscales_of_the_process_in_units_of_the_points(default):
     process = next(each for each in default.estimator_.members_ if isinstance(each, GaussianProcess))
-    found = model_lengthscales(default.estimator_, default.preprocessor_, sees_points=False)
+    found = model_lengthscales(default.estimator_, default.reader_.preprocessor, sees_points=False)
     np.testing.assert_allclose(found, process.lengthscale_ / X[default.learning_rows_].std(axis=0), rtol=1e-12)
     np.testing.assert_array_equal(model_lengthscales(process, None, sees_points=False), process.lengthscale_)
     assert model_lengthscales(LinearRegression(), None, sees_points=True) is None
@@ -169,16 +181,16 @@ def test_off_the_data_bands_are_as_wide_as_a_constant_one():
         model = fitted(**given, lengthscale=0.5, symmetry_penalty=penalty, residuals="in-sample")
         r = (Y - model.predict(X))[model.learning_rows_]
         far = np.full((1, 2), 1e3)
-        below, above = model.lower_(far)[0], model.upper_(far)[0]
+        below, above = model.noise_.lower(far)[0], model.noise_.upper(far)[0]
         if penalty == np.inf:
             least = [np.quantile(np.abs(r), 0.9)] * 2
         else:
             least = [np.quantile(side, 0.95) for side in (-r, r)]
         assert below >= least[0] * (1 - 1e-9)
         assert above >= least[1] * (1 - 1e-9)
-        Z = model.preprocessor_.transform(X[model.learning_rows_])
-        bare = model.upper_.__class__(model.upper_.features, model.upper_.B, model.upper_.ridge)
-        np.testing.assert_allclose(model.upper_(Z), bare(Z), rtol=1e-4)  # where there are data, nothing is added
+        Z = model.reader_.preprocessor.transform(X[model.learning_rows_])
+        bare = model.noise_.upper.__class__(model.noise_.upper.features, model.noise_.upper.B, model.noise_.upper.ridge)
+        np.testing.assert_allclose(model.noise_.upper(Z), bare(Z), rtol=1e-4)  # where there are data, nothing is added
         with pytest.warns(OffDataWarning):
             model.predict_interval(far)
 
@@ -190,7 +202,8 @@ def test_the_same_seed_gives_the_same_model(default):
 
 def test_intervals_move_with_y():
     """y -> 1000 y + 5, to the tolerance of the last solve."""
-    small, large = (SoSBandRegressor(LinearRegression(), random_state=0, tol=1e-7) for _ in range(2))
+    bands = BandSettings(tol=1e-7)
+    small, large = (SoSBandRegressor(LinearRegression(), random_state=0, bands=bands) for _ in range(2))
     ends = small.fit(X, Y).predict_interval(NEW)
     np.testing.assert_allclose(large.fit(X, 1000 * Y + 5).predict_interval(NEW), 1000 * ends + 5, rtol=1e-3)
 
@@ -223,4 +236,22 @@ def test_a_perfect_model_has_intervals_of_no_width():
     with pytest.warns(ZeroResidualsWarning):
         model = SoSBandRegressor(lambda Z: Z[:, 0], random_state=0).fit(X, X[:, 0])
     np.testing.assert_allclose(np.ptp(model.predict_interval(NEW), axis=1), 0, atol=1e-12)
-    assert "All residuals are zero" in model.summary()
+    assert "all residuals learnt from are zero" in model.summary()
+
+
+def test_sizes_of_hardly_any_residuals_are_no_base_scale():
+    y = np.zeros(200)
+    y[3] = 1.0
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    model = SoSBandRegressor(lambda rows: np.zeros(len(rows)), base_scale="forest", calibration_size=None)
+    with pytest.raises(ValueError, match=r"base_scale='forest': expected 'auto', 'none' or 'model', as nearly all"):
+        model.fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sosbands.exceptions.ZeroResidualsWarning")
+@pytest.mark.parametrize("features", ["scale", "lengthscales"])
+def test_of_no_residuals_the_inputs_are_looked_at(features):
+    X = np.random.default_rng(0).uniform(-1, 1, (100, 2))
+    model = SoSBandRegressor(lambda rows: np.zeros(len(rows)), noise_features=features, random_state=0)
+    assert np.array_equal(model.fit(X, np.zeros(100)).predict_interval(X[:2]), np.zeros((2, 2)))
+    assert (model.noise_.view.base_scale, model.noise_.view.noise_features) == ("none", "inputs")

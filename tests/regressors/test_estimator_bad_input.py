@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from sosbands import SoSBandRegressor
+from sosbands.bands import BandSettings
 from sosbands.exceptions import (
     MultiOutputError,
     NotCalibratedError,
@@ -18,6 +19,7 @@ from sosbands.exceptions import (
     SymmetricLimitError,
 )
 from sosbands.regressors import PAPER_SETTINGS
+from spelled import NUMERICS, TESTS, spelled
 
 RNG = np.random.default_rng(0)
 N = 30
@@ -61,7 +63,7 @@ PARAMETERS = [
     ("calibration_size", 0.99, "leaves none of the n_samples = 30 rows.*expected fewer than 30 held back"),
     ("symmetry_penalty", -1.0, "a number >= 0 or inf"),
     ("symmetry_penalty", np.nan, "a number >= 0 or inf"),
-    ("symmetry_penalty", "tuned", "'auto', a number >= 0, inf, or a pair"),
+    ("symmetry_penalty", "tuned", "'auto', a number >= 0, inf, or for bands.symmetry_kind='operator' a pair"),
     ("symmetry_penalty", None, "a number >= 0 or inf"),
     ("symmetry_penalty", (1.0, 1.0), "a pair|for symmetry_kind='operator' a pair"),
     ("symmetry_kind", "both", "one of.*training.*operator"),
@@ -70,7 +72,7 @@ PARAMETERS = [
     ("lengthscale", 0.0, "numbers > 0"),
     ("lengthscale", np.nan, "numbers > 0"),
     ("lengthscale", [1.0, 2.0, 3.0], r"expected one number or 2 \(one per feature\)"),
-    ("lengthscale", [[1.0, 2.0]], r"expected one number or 2 \(one per feature\)"),
+    ("lengthscale", [[1.0, 2.0]], "'auto', 'median', a number > 0, one per feature, or a dict"),
     ("lengthscale", None, "numbers > 0|'median', a number > 0"),
     ("lengthscale", {"lower": 1.0}, "the keys 'lower' and 'upper'"),
     ("lengthscale", {"lower": 1.0, "upper": 2.0, "middle": 1.0}, "the keys 'lower' and 'upper'"),
@@ -107,8 +109,9 @@ PARAMETERS = [
     ("rank", None, "'auto', 'exact', an int >= 1 or a float in"),
     ("residuals", "cv", "one of.*in-sample.*leave-one-out.*out-of-fold"),
     ("residuals", "leave-one-out", "expected a GaussianProcess"),
-    ("normalize", "yes", "True or False"),
-    ("normalize", 1, "True or False"),
+    ("normalize", "yes", "True, False, 'residuals' or a PenaltyScale"),
+    ("normalize", 1, "True, False, 'residuals' or a PenaltyScale"),
+    ("normalize", "residuals", "True or False"),
     ("learning_coverage", 0.0, r"a number in \(0, 1\]"),
     ("learning_coverage", 1.5, r"a number in \(0, 1\]"),
     ("learning_coverage", "all", r"a number in \(0, 1\]"),
@@ -124,6 +127,8 @@ PARAMETERS = [
     ("criterion", "aic", "one of.*hsic.*dcor"),
     ("symmetry_test", "t-test", "one of.*kruskal-wallis"),
     ("test_level", 5, r"a number in \(0, 1\)"),
+    ("bands", {"rank": 5}, r"None or a sosbands\.bands\.BandSettings"),
+    ("bands", BandSettings, r"None or a sosbands\.bands\.BandSettings"),
     ("rules", "hsic", "None or a sosbands.tuning.Rules"),
     ("rules", {"criterion": "hsic"}, "None or a sosbands.tuning.Rules"),
     ("cv", 1, "an int >= 2"),
@@ -131,6 +136,8 @@ PARAMETERS = [
     ("cv", None, "an int >= 2"),
     ("solver", "scs", "one of.*newton"),
     ("solver", None, "one of.*newton"),
+    ("max_iterations", 0, "an int >= 1"),
+    ("coupled_rows", 0.5, "None or an int >= 1"),
     ("tol", 0, r"a number in \(0, 1\)"),
     ("tol", 2.0, r"a number in \(0, 1\)"),
     ("n_jobs", 0, "None or an int that is not 0"),
@@ -144,9 +151,19 @@ PARAMETERS = [
 
 @pytest.mark.parametrize(("name", "value", "expected"), PARAMETERS, ids=lambda v: str(v)[:20])
 def test_wrong_parameters_are_named_in_fit(name, value, expected):
-    model = SoSBandRegressor(**{"estimator": LinearRegression(), name: value})
-    with pytest.raises(ValueError, match=f"(?s)^{name}.*(?:{expected})"):
-        model.fit(X, Y)
+    with pytest.raises(ValueError, match=f"(?s)^(bands.)?{TESTS.get(name, name)}.*(?:{expected})"):
+        SoSBandRegressor(**spelled(**{"estimator": LinearRegression(), name: value})).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("lengthscale", 1.0), ("width_penalty", 2.0), ("learning_coverage", 0.5), ("symmetry_penalty", (1.0, 1.0))],
+)
+def test_what_the_data_may_choose_is_no_numeric(name, value):
+    settings = BandSettings(symmetry_kind="operator").replace(**{name: value})
+    expected = rf"bands.{name}={value!r}: expected 'auto', because {name} is a parameter of the regressor itself"
+    with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
+        SoSBandRegressor(bands=settings).fit(X, Y)
 
 
 def test_wrong_parameters_are_found_before_anything_slow():
@@ -158,11 +175,11 @@ def test_wrong_parameters_are_found_before_anything_slow():
     assert set(late) <= set(slow)
     for name, value in late.items():
         with pytest.raises(ValueError, match=name):
-            SoSBandRegressor(never, **{name: value}).fit(X, Y)
+            SoSBandRegressor(never, **spelled(**{name: value})).fit(X, Y)
 
 
 def test_every_parameter_is_in_the_table():
-    assert set(SoSBandRegressor().get_params(deep=False)) == {name for name, _, _ in PARAMETERS}
+    assert {*SoSBandRegressor().get_params(deep=False), *NUMERICS, *TESTS} == {name for name, _, _ in PARAMETERS}
 
 
 # ---------------------------------------------------------------- the calls
@@ -170,11 +187,11 @@ def test_every_parameter_is_in_the_table():
 
 @cache
 def fitted(calibration="symmetric", **options):
-    return SoSBandRegressor(LinearRegression(), calibration=calibration, **{**FAST, **options}).fit(X, Y)
+    return new(calibration=calibration, **options).fit(X, Y)
 
 
 def new(**options):
-    return SoSBandRegressor(LinearRegression(), **{**FAST, **options})
+    return SoSBandRegressor(**spelled(**{"estimator": LinearRegression(), **FAST, **options}))
 
 
 def learnt():
@@ -213,7 +230,7 @@ CALLS = {
     "X one row, transformer": (
         lambda: new(preprocessor=FunctionTransformer()).fit(X[:1], Y[:1]),
         ValueError,
-        "X has 1 rows: expected at least 2",
+        "X has n_samples = 1 rows: expected at least 2",
     ),
     "y None": (lambda: new().fit(X, None), ValueError, "y is None: expected one per row"),
     "y short": (
@@ -295,7 +312,7 @@ CALLS = {
     "intervals before calibration": (
         lambda: learnt().predict_interval(X_NEW),
         NotCalibratedError,
-        r"predict_interval.*call conformalize\(X, y\) first",
+        r"this SoSBandRegressor needs a calibration: call conformalize\(X, y\) first",
     ),
     "quantile before calibration": (lambda: learnt().quantile(), NotCalibratedError, "call conformalize"),
     "scores before calibration": (lambda: learnt().scores_, NotCalibratedError, "call conformalize"),
@@ -446,9 +463,11 @@ def test_old_numbers_survive_a_bad_parameter_but_not_bad_data():
     """A typo in set_params costs nothing; a fit that started and failed leaves no mixture."""
     model = new().fit(X, Y)
     before = model.predict_interval(X_NEW)
-    with pytest.raises(ValueError, match="tol"):
-        model.set_params(tol=-1).fit(X, Y)
-    assert np.array_equal(model.set_params(tol=1e-2).predict_interval(X_NEW), before)
+    with pytest.raises(ValueError, match="tol=-1"):
+        model.set_params(bands__tol=-1)
+    with pytest.raises(ValueError, match="cv=-1"):
+        model.set_params(cv=-1).fit(X, Y)
+    assert np.array_equal(model.set_params(cv=5).predict_interval(X_NEW), before)
     with pytest.raises(ValueError, match="y contains NaN"):
         model.fit(X, NAN_Y)
     with pytest.raises(NotFittedError):

@@ -6,6 +6,7 @@ rows. One suite fits anew in every draw, so that the split inside `fit` is cover
 
 import math
 import warnings
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -28,6 +29,7 @@ from sosbands import SmoothingSplineRegressor, SoSBandRegressor
 from sosbands.conformal import calibration
 from sosbands.exceptions import CrossedIntervalsWarning, LearningRowsWarning, OffDataWarning, ZeroResidualsWarning
 from sosbands.regressors import PAPER_SETTINGS
+from spelled import spelled
 
 KINDS = ("symmetric", "asymmetric")
 SCORES = ("added", "scaled")
@@ -54,7 +56,7 @@ def learnt(law_number, kind, score="added"):
         "symmetry_penalty": 0.1,
         "rank": 10,
     }
-    return SoSBandRegressor(SmoothingSplineRegressor(), **options).fit(X, y)
+    return SoSBandRegressor(SmoothingSplineRegressor(), **spelled(**options)).fit(X, y)
 
 
 def run_on_every_law(suite, kind, score="added", **options):
@@ -116,8 +118,8 @@ def coverage_of_fits(law, m, make_model, draws=DRAWS):
 def split_fit(X, y, rng, score="added"):
     seed = int(rng.integers(2**31))
     options = {"calibration_size": len(y) - 12, "residuals": "in-sample", "normalize": False, "tol": 0.1}
-    fixed = {"lengthscale": "median", "symmetry_penalty": 1.0}
-    return SoSBandRegressor(LinearRegression(), random_state=seed, conformal_score=score, **fixed, **options).fit(X, y)
+    fixed = {"lengthscale": "median", "symmetry_penalty": 1.0, "random_state": seed, "conformal_score": score}
+    return SoSBandRegressor(LinearRegression(), **spelled(**fixed, **options)).fit(X, y)
 
 
 def calibrated_on_learning_rows(X, y, rng):  # noqa: ARG001
@@ -165,11 +167,12 @@ class SwappedUnits(SoSBandRegressor):
     """Predicts below with the band above, and the other way round."""
 
     def predict_interval(self, X, *args, **options):
-        self.lower_, self.upper_ = self.upper_, self.lower_
+        learnt = self.noise_
+        self.noise_ = replace(learnt, lower=learnt.upper, upper=learnt.lower)
         try:
             return super().predict_interval(X, *args, **options)
         finally:
-            self.lower_, self.upper_ = self.upper_, self.lower_
+            self.noise_ = learnt
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,10 +15,11 @@ import sosbands
 from coverage_contract import LAWS, assert_coverage
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
 from sosbands.baselines import GradientBoostingCQR, HomoscedasticGP, LocallyWeightedCP, SplitCP
+from sosbands.conformal import Calibration
 from sosbands.conformal.cross import cross_intervals, proven_coverage
 from sosbands.exceptions import CrossedIntervalsWarning, LearningRowsWarning, TooFewCalibrationPointsWarning
 from sosbands.plotting import plot_active_rows, plot_bands, plot_calibration
-from sosbands.regressors.cross import fold_of_rows
+from sosbands.regressors.split import fold_of_rows
 from sosbands.report import write_page
 
 FIXED = {
@@ -67,7 +68,7 @@ def test_intervals_are_those_of_mapie(n, kind, score):
     peer = mapie.CrossConformalRegressor(
         tree,
         confidence_level=levels,
-        cv=PredefinedSplit(ours.folds_),
+        cv=PredefinedSplit(ours.calibration_.folds),
         conformity_score=score or scores.AbsoluteConformityScore(sym=False),
     ).fit_conformalize(X, y)
     points, expected = peer.predict_interval(X_new, aggregate_point_predictions=None, allow_infinite_bounds=True)
@@ -83,7 +84,7 @@ def test_where_a_level_is_a_whole_rank_mapie_may_take_the_next():
     mapie = pytest.importorskip("mapie.regression")
     X, y = rows(99)
     ours = line(0).fit(X, y)
-    split = PredefinedSplit(ours.folds_)
+    split = PredefinedSplit(ours.calibration_.folds)
     peer = mapie.CrossConformalRegressor(LinearRegression(), confidence_level=0.55, cv=split).fit_conformalize(X, y)
     expected = peer.predict_interval(X)[1][:, :, 0]
     np.testing.assert_allclose(ours.predict_interval(X, 0.56), expected, rtol=0, atol=1e-10)
@@ -127,15 +128,18 @@ def test_no_part_of_a_copy_has_seen_its_fold(cv):
     model = SoSBandRegressor(
         Witness(seen), preprocessor=WitnessScaler(), calibration_size="cross", cv=cv, random_state=0, **FIXED
     ).fit(X, y)
-    assert np.bincount(model.folds_).tolist() == [40 // cv] * cv
+    assert np.bincount(model.calibration_.folds).tolist() == [40 // cv] * cv
     everything = set(range(40))
-    for k, copy in enumerate(model.copies_):
-        others = everything - set(np.flatnonzero(model.folds_ == k).tolist())
-        assert copy.estimator_.rows_ == copy.preprocessor_.rows_ == others
-        assert {*copy.active_lower_, *copy.active_upper_} <= set(range(len(others)))  # numbered among its own rows
+    for k, copy in enumerate(model.calibration_.copies):
+        others = everything - set(np.flatnonzero(model.calibration_.folds == k).tolist())
+        assert copy.estimator_.rows_ == copy.reader_.preprocessor.rows_ == others
+        active = {*copy.noise_.active_lower, *copy.noise_.active_upper}
+        assert active <= set(range(len(others)))  # numbered among its own rows
         assert len(copy.learning_rows_) == len(others)
-    assert model.estimator_.rows_ == model.preprocessor_.rows_ == everything
-    allowed = [everything] + [everything - set(np.flatnonzero(model.folds_ == k).tolist()) for k in range(cv)]
+    assert model.estimator_.rows_ == model.reader_.preprocessor.rows_ == everything
+    allowed = [everything] + [
+        everything - set(np.flatnonzero(model.calibration_.folds == k).tolist()) for k in range(cv)
+    ]
     assert all(any(each <= some for some in allowed) for each in seen)  # the fits of out-of-fold residuals too
 
 
@@ -145,12 +149,12 @@ def test_intervals_and_scores_are_those_of_the_copies(fitted):
     n, alpha = len(y), 0.1
     scores = np.empty(n)
     for i in range(n):
-        band = fitted.copies_[fitted.folds_[i]]._band(X[[i]])
+        band = fitted.calibration_.copies[fitted.calibration_.folds[i]].told(X[[i]]).band
         scores[i] = max(band.lower[0] - y[i], y[i] - band.upper[0])
     np.testing.assert_allclose(fitted.scores_, scores, atol=1e-12)
-    new = [copy._band(X_new) for copy in fitted.copies_]
-    lower = np.sort([new[k].lower - s for k, s in zip(fitted.folds_, scores, strict=True)], axis=0)
-    upper = np.sort([new[k].upper + s for k, s in zip(fitted.folds_, scores, strict=True)], axis=0)
+    new = [copy.told(X_new).band for copy in fitted.calibration_.copies]
+    lower = np.sort([new[k].lower - s for k, s in zip(fitted.calibration_.folds, scores, strict=True)], axis=0)
+    upper = np.sort([new[k].upper + s for k, s in zip(fitted.calibration_.folds, scores, strict=True)], axis=0)
     k_lo, k_up = int(np.floor(alpha * (n + 1))), int(np.ceil((1 - alpha) * (n + 1)))
     expected = np.column_stack([lower[k_lo - 1], upper[k_up - 1]])
     np.testing.assert_allclose(fitted.predict_interval(X_new), expected, atol=1e-12)
@@ -161,7 +165,7 @@ def test_the_model_of_all_rows_is_that_without_calibration(fitted):
     X_new, _ = rows(30, seed=1)
     assert np.array_equal(fitted.predict(X_new), plain.predict(X_new))
     assert np.array_equal(fitted.support(X_new), plain.support(X_new))
-    assert np.array_equal(fitted.active_upper_, plain.active_upper_)
+    assert np.array_equal(fitted.noise_.active_upper, plain.noise_.active_upper)
     assert fitted.learning_rows_.tolist() == fitted.calibration_rows_.tolist() == list(range(60))
     assert fitted.n_calibration_ == 60
 
@@ -170,12 +174,12 @@ def test_the_model_of_all_rows_is_that_without_calibration(fitted):
 def test_the_number_of_processes_changes_nothing(method):
     X, y = rows(45)
     one, two = (method(random_state=3, cv=3, n_jobs=jobs).fit(X, y) for jobs in (None, 2))
-    assert np.array_equal(one.folds_, two.folds_)
+    assert np.array_equal(one.calibration_.folds, two.calibration_.folds)
     assert np.array_equal(one.scores_, two.scores_)
     assert np.array_equal(one.predict_interval(X), two.predict_interval(X))
     again, other = (method(random_state=seed, cv=3).fit(X, y) for seed in (3, 4))
     assert np.array_equal(one.predict_interval(X), again.predict_interval(X))
-    assert not np.array_equal(one.folds_, other.folds_)
+    assert not np.array_equal(one.calibration_.folds, other.calibration_.folds)
 
 
 def test_folds_have_their_part_of_every_group():
@@ -189,7 +193,7 @@ def test_folds_have_their_part_of_every_group():
 
 def test_time_is_shared_among_the_fits():
     model = bands(max_seconds=42.0, cv=6).fit(*rows(30))
-    assert [copy.max_seconds for copy in model.copies_] == [6.0] * 6
+    assert [copy.max_seconds for copy in model.calibration_.copies] == [6.0] * 6
     assert model.max_seconds == 42.0
 
 
@@ -259,21 +263,18 @@ class InSample(SplitCP):
         super().fit(X, y)
         if self.calibration_size is None:
             return self  # a copy
-        self.folds_ = (self.folds_ + 1) % len(self.copies_)
-        scores = np.empty((2, len(y)))
-        for k, copy in enumerate(self.copies_):
-            out = self.folds_ == k
-            error = copy.predict(X[out]) - y[out]
-            scores[:, out] = error, -error
-        self.calibration_ = type(self.calibration_)(*scores)
+        copies = self.calibration_.copies
+        folds = (self.calibration_.folds + 1) % len(copies)
+        bands = [copy.told(X[folds == k]).band for k, copy in enumerate(copies)]
+        self.calibration_ = type(self.calibration_).of_folds(copies, folds, bands, y, None)
         return self
 
 
 class LevelTooLow(SplitCP):
     """Broken: aims at the share that is proven, not at the level."""
 
-    def _intervals(self, X, levels, *arguments):
-        return super()._intervals(X, [1 - 2 * (1 - level) for level in levels], *arguments)
+    def predict_interval(self, X, level=None, **options):
+        return super().predict_interval(X, 1 - 2 * (1 - (level or self.confidence_level)), **options)
 
 
 @pytest.mark.parametrize("broken", [InSample, LevelTooLow])
@@ -295,11 +296,11 @@ def test_groups_are_compared_with_their_own_rows():
     X_new, _ = rows(30, seed=1)
     new = np.where(X_new[:, 0] < 0, "left", "right")
     found = model.predict_interval(X_new, groups=new)
-    bands_new = [copy._band(X_new) for copy in model.copies_]
+    bands_new = [copy.told(X_new).band for copy in model.calibration_.copies]
     for side in ("left", "right"):
         own = labels == side
-        alone = type(model.calibration_)(model.calibration_.lower_scores[own], model.calibration_.upper_scores[own])
-        expected = cross_intervals(bands_new, alone, model.folds_[own], 0.9, "symmetric")
+        alone = Calibration(model.calibration_.lower_scores[own], model.calibration_.upper_scores[own])
+        expected = cross_intervals(bands_new, alone, model.calibration_.folds[own], 0.9, "symmetric")
         assert np.array_equal(found[new == side], expected[new == side])
     widths = np.diff(found, axis=1)[:, 0]
     assert widths[new == "right"].min() > 2 * widths[new == "left"].max()  # as the noise is
@@ -355,7 +356,7 @@ def test_scaled_intervals_never_cross_from_level_one_half_on():
 def test_baselines_take_it_and_come_back_from_files(method, tmp_path):
     X, y = rows(40)
     model = method().fit(X, y)
-    assert len(model.copies_) == getattr(model, "cv", 5)
+    assert len(model.calibration_.copies) == getattr(model, "cv", 5)
     model.save(tmp_path / "model")
     loaded = sosbands.load(tmp_path / "model")
     assert np.array_equal(loaded.predict_interval(X, [0.5, 0.8]), model.predict_interval(X, [0.5, 0.8]))
@@ -375,7 +376,7 @@ def test_bands_come_back_from_files(fitted, tmp_path):
 
 
 def test_the_summary_says_what_is_proven_and_what_is_seen(fitted):
-    words = fitted.summary()
+    words = fitted.summary(detail=True)
     proven = 0.8 - 8 / 65
     assert "Cross-calibrated on all 60 rows: about 90% of new rows" in words
     assert f"at least {100 * proven:.1f}% is proven" in words
@@ -403,13 +404,13 @@ def test_what_is_not_offered_is_refused_by_name(fitted, tmp_path):
         line(0).fit(X[:2], y[:2])
     with pytest.raises(ValueError, match="calibration_size='crossed': expected a fraction .*'cross', or None"):
         line(0).set_params(calibration_size="crossed").fit(X, y)
-    assert line(0).fit(X[:3], y[:3]).folds_.max() == 2
+    assert line(0).fit(X[:3], y[:3]).calibration_.folds.max() == 2
 
 
 def test_a_second_fit_with_a_part_forgets_the_copies(fitted):
     X, y = rows()
     model = clone(fitted).fit(X, y).set_params(calibration_size=0.5).fit(X, y)
-    assert not hasattr(model, "copies_")
+    assert model.calibration_.copies == ()
     assert model.quantile() == pytest.approx(bands(calibration_size=0.5).fit(X, y).quantile())
 
 
@@ -422,3 +423,15 @@ def test_pictures_of_such_a_model(fitted):
     plot_bands(fitted, X_new, y_new)
     plot_calibration(fitted, X_new, y_new)
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    "model", [SoSBandRegressor(calibration_size="cross", cv=2, random_state=0), SplitCP(calibration_size="cross")]
+)
+def test_copies_read_rows_as_the_model_does(model):
+    """A single gap lies in one fold: the copy that has not seen it knows of gaps all the same."""
+    X, y = rows()
+    X[5, 0] = np.nan
+    fitted = clone(model).fit(X, y)
+    assert {copy.reader_.kind for copy in fitted.calibration_.copies} == {fitted.reader_.kind} == {"columns"}
+    assert np.isfinite(fitted.predict_interval(X[4:7])).all()

@@ -7,7 +7,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
-from sosbands.point_models import residuals as row_blocks
+from sosbands.bands import BandSettings
+from sosbands.tables import rows as table_rows
 
 ROWS, LEARNING = 200_000, 200
 BYTES_PER_ROW = 160  # the features as float64, both ends, the support and what the metrics of a block need
@@ -17,7 +18,8 @@ def learn(estimator):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (2 * LEARNING, 2))
     y = X[:, 0] + rng.standard_normal(2 * LEARNING)
-    return SoSBandRegressor(estimator, lengthscale="median", symmetry_penalty=1.0, tol=1e-2, random_state=0).fit(X, y)
+    settings = {"lengthscale": "median", "symmetry_penalty": 1.0, "bands": BandSettings(tol=1e-2)}
+    return SoSBandRegressor(estimator, **settings, random_state=0).fit(X, y)
 
 
 def extra_memory(call):
@@ -50,7 +52,7 @@ def test_memory_of_many_rows(method, model, many):
 @pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
 def test_the_bound_rejects_prediction_in_one_piece(model, many, monkeypatch):
     few = many[:40_000]
-    monkeypatch.setattr(row_blocks, "BLOCK_ROWS", len(few))
+    monkeypatch.setattr(table_rows, "BLOCK_ROWS", len(few))
     monkeypatch.setattr("sosbands.kernels.features.BLOCK_VALUES", len(few) * LEARNING)
     assert extra_memory(lambda: model.predict_interval(few)) > 5 * len(few) * BYTES_PER_ROW
 
@@ -59,7 +61,7 @@ def test_the_bound_rejects_prediction_in_one_piece(model, many, monkeypatch):
 def test_blocks_do_not_change_the_numbers(many, monkeypatch):
     model, rows = learn(None), many[:5000]
     ends, center, support = model.predict_interval(rows), model.predict(rows), model.support(rows)
-    monkeypatch.setattr(row_blocks, "BLOCK_ROWS", 77)
+    monkeypatch.setattr(table_rows, "BLOCK_ROWS", 77)
     np.testing.assert_allclose(model.predict_interval(rows), ends, rtol=1e-12)
     np.testing.assert_allclose(model.predict(rows), center, rtol=1e-12)
     np.testing.assert_allclose(model.support(rows), support, rtol=1e-9)

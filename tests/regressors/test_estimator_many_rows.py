@@ -6,8 +6,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
+from sosbands.bands import BandSettings
 from sosbands.point_models import GaussianProcess, ModelBlend, learn_residuals
-from sosbands.point_models.blend import folds_for
+from sosbands.point_models.user_model import shuffled_folds
 from sosbands.regressors import sos_bands
 
 RNG = np.random.default_rng(0)
@@ -20,8 +21,8 @@ SETTINGS |= {"learning_coverage": 0.9, "symmetry_penalty": 0.0, "conformal_score
 @pytest.mark.parametrize(
     ("n", "enough", "expected"), [(100, None, 5), (100, 1, 1), (100, 20, 1), (100, 21, 2), (100, 100, 5), (100, 999, 5)]
 )
-def test_folds_for(n, enough, expected):
-    assert folds_for(n, 5, enough) == expected
+def test_folds_that_hold_enough_rows(n, enough, expected):
+    assert len(shuffled_folds(n, 5, None, enough)) == expected
 
 
 @pytest.mark.parametrize("model", [LinearRegression(), ModelBlend([LinearRegression()], random_state=0)])
@@ -29,7 +30,7 @@ def test_residuals_of_some_folds_are_those_of_all_folds(model):
     all_rows = learn_residuals(model, X, Y, random_state=0)
     found = learn_residuals(model, X, Y, random_state=0, enough_rows=300)
     assert len(found.rows) == 480  # two of five folds
-    assert all_rows.rows is None
+    assert np.array_equal(all_rows.rows, np.arange(1200))
     assert np.all(np.diff(found.rows) > 0)
     np.testing.assert_allclose(found.residual, all_rows.residual[found.rows], rtol=1e-12)
     np.testing.assert_allclose(found.prediction + found.residual, Y[found.rows], rtol=1e-12)
@@ -37,11 +38,12 @@ def test_residuals_of_some_folds_are_those_of_all_folds(model):
 
 def test_a_sample_of_residuals_stays_in_step():
     found = learn_residuals(LinearRegression(), X, Y, random_state=0, enough_rows=300)
-    some, rows = found.sample(100, np.random.RandomState(0))
+    some = found.sample(100, np.random.RandomState(0))
+    rows = some.rows
     assert len(rows) == 100
     assert np.isin(rows, found.rows).all()
     np.testing.assert_allclose(some.prediction + some.residual, Y[rows], rtol=1e-12)
-    assert found.sample(480, np.random.RandomState(0))[0] is found
+    assert found.sample(480, np.random.RandomState(0)) is found
 
 
 def test_a_process_of_some_rows():
@@ -68,12 +70,12 @@ def few_rows_are_enough(monkeypatch):
 def test_every_stage_sees_as_many_rows_as_it_needs():
     model = SoSBandRegressor(LinearRegression(), **SETTINGS).fit(X, Y)
     assert (len(model.learning_rows_), len(model.calibration_rows_), model.n_unused_rows_) == (500, 300, 400)
-    assert (model.n_noise_rows_, model.n_band_rows_) == (200, 90)
+    assert (model.n_noise_rows_, model.noise_.n_rows) == (200, 90)
     assert not np.isin(model.learning_rows_, model.calibration_rows_).any()
-    assert np.isin(model.active_upper_, model.learning_rows_).all()
+    assert np.isin(model.noise_.active_upper, model.learning_rows_).all()
     expected = LinearRegression().fit(X[model.learning_rows_], Y[model.learning_rows_]).predict(X)
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-12)
-    words = model.summary()
+    words = model.summary(detail=True)
     assert "from the residuals of 200 of these rows, the bands from 90." in words
     assert "400 of the rows given, drawn at random, were not used" in words
     new = RNG.uniform(-1, 1, (4000, 2))
@@ -85,9 +87,9 @@ def test_every_stage_sees_as_many_rows_as_it_needs():
 @pytest.mark.usefixtures("few_rows_are_enough")
 def test_bands_that_cover_every_row_see_every_row():
     settings = SETTINGS | {"learning_coverage": 1}
-    model = SoSBandRegressor(LinearRegression(), **settings, constant=False).fit(X, Y)
-    assert (model.n_noise_rows_, model.n_band_rows_) == (500, 500)
-    assert "The noise was learnt" not in model.summary()
+    model = SoSBandRegressor(LinearRegression(), **settings, bands=BandSettings(constant=False)).fit(X, Y)
+    assert (model.n_noise_rows_, model.noise_.n_rows) == (500, 500)
+    assert "The noise was learnt" not in model.summary(detail=True)
 
 
 @pytest.mark.usefixtures("few_rows_are_enough")
@@ -99,5 +101,5 @@ def test_groups_keep_all_rows():
 
 def test_few_rows_are_all_used():
     model = SoSBandRegressor(HistGradientBoostingRegressor(max_iter=5), **SETTINGS).fit(X, Y)
-    assert (model.n_noise_rows_, model.n_band_rows_, model.n_unused_rows_) == (600, 600, 0)
-    assert "The noise was learnt" not in model.summary()
+    assert (model.n_noise_rows_, model.noise_.n_rows, model.n_unused_rows_) == (600, 600, 0)
+    assert "The noise was learnt" not in model.summary(detail=True)

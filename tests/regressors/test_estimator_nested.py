@@ -11,6 +11,7 @@ from sosbands import SoSBandRegressor
 from sosbands.baselines import GradientBoostingCQR, LocallyWeightedCP, SplitCP
 from sosbands.exceptions import OffDataWarning
 from sosbands.metrics import crps
+from spelled import spelled
 
 RNG = np.random.default_rng(3)
 FAST = {"base_scale": "none", "noise_features": "inputs", "lengthscale": 0.6, "width_penalty": 1.0, "random_state": 0}
@@ -30,7 +31,7 @@ X_NEW, Y_NEW = draw(400)
 
 
 def bands(**options):
-    return SoSBandRegressor(LinearRegression(), **{**FAST, "nested_coverages": NESTED, **options})
+    return SoSBandRegressor(LinearRegression(), **spelled(**{**FAST, "nested_coverages": NESTED, **options}))
 
 
 @pytest.fixture(scope="module")
@@ -59,19 +60,19 @@ def test_a_broken_copy_is_found_to_cross():
         def predict_interval(self, X, levels):
             return super().predict_interval(X, levels[::-1])
 
-    broken = Broken(LinearRegression(), **FAST, nested_coverages=NESTED).fit(X, Y)
+    broken = Broken(LinearRegression(), **spelled(**FAST), nested_coverages=NESTED).fit(X, Y)
     with pytest.raises(AssertionError):
         check_nothing_crosses(broken, X_NEW)
 
 
 def test_the_bands_are_knots_of_the_scale(model):
-    band = model._band(X_NEW)
-    below, above, _ = model.nested_.evaluate(model.preprocessor_.transform(X_NEW))
+    band = model.told(X_NEW).band
+    below, above, _ = model.noise_.nested.evaluate(model.reader_.preprocessor.transform(X_NEW))
     np.testing.assert_allclose(band.knots.upper, above, rtol=1e-9)  # no step is as small as its floor here
     np.testing.assert_allclose(band.knots.lower, below, rtol=1e-9)
-    assert list(model.nested_.coverages) == list(NESTED)
-    assert model.nested_steps_.shape == (2, 4)
-    assert all(each["gap"] <= 1e-3 for each in model.nested_certificates_)
+    assert list(model.noise_.nested.coverages) == list(NESTED)
+    assert np.shape(model.noise_.score.floors) == (2, 4)
+    assert all(each["gap"] <= 1e-3 for each in model.noise_.nested_certificates)
 
 
 def test_levels_are_covered(model):
@@ -88,7 +89,7 @@ def test_levels_far_from_the_fit_are_narrower():
     X = rng.uniform(-1, 1, (800, 1))
     y = np.where(X[:, 0] < 0, 0.3, 1.0) * rng.standard_normal(800) + 5 * (rng.uniform(size=800) < 0.1) * (X[:, 0] < 0)
     zero = {"lengthscale": 0.3, "width_penalty": 10.0}
-    one = SoSBandRegressor(LinearRegression(), **{**FAST, **zero}).fit(X, y)
+    one = bands(**zero, nested_coverages=None).fit(X, y)
     nested = bands(**zero).fit(X, y)
     widths = [np.mean(np.diff(each.predict_interval(X, 0.5), axis=1)) for each in (one, nested)]
     assert widths[1] < 0.9 * widths[0]
@@ -156,16 +157,16 @@ def test_a_file_keeps_everything(model, tmp_path):
     again = sosbands.load(tmp_path / "nested.model")
     np.testing.assert_array_equal(again.predict_interval(X_NEW, LEVELS), model.predict_interval(X_NEW, LEVELS))
     np.testing.assert_array_equal(again.predict_quantile(X_NEW, PERCENT), model.predict_quantile(X_NEW, PERCENT))
-    assert again.nested_.upper_steps[1].features is again.nested_.upper_steps[0].features
+    assert again.noise_.nested.upper_steps[1].features is again.noise_.nested.upper_steps[0].features
     assert again.summary() == model.summary()
 
 
 def test_the_summary_names_the_nested_bands(model):
-    text = model.summary()
+    text = model.summary(detail=True)
     assert "Nested bands in use, learnt for 50%, 80%, 90%, 95%" in text
     assert "they lie at 0.674, 1.28, 1.64, 1.96" in text
     assert "Calibration at 90%: both ends at " in text
-    assert "Nested" not in bands(nested_coverages=None).fit(X, Y).summary()
+    assert "Nested" not in bands(nested_coverages=None).fit(X, Y).summary(detail=True)
 
 
 # ---------------------------------------------------------------- refused
@@ -190,10 +191,3 @@ def test_copies_have_no_common_places():
 def test_explain_is_refused(model):
     with pytest.raises(ValueError, match="explain of a model with nested_coverages: not offered"):
         model.explain(X_NEW)
-
-
-def test_steps_of_other_bands_are_refused_in_a_file(model, tmp_path):
-    changed = clone(model).fit(X, Y)
-    changed.nested_steps_ = changed.nested_steps_[:, :2]
-    with pytest.raises(ValueError, match="nested_ of other steps"):
-        changed.save(tmp_path / "bad.model")

@@ -12,11 +12,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import sosbands
 from sklearn_checks import expected_failures
 from sosbands import SoSBandRegressor
-from sosbands.conformal import SCORES
+from sosbands.conformal import SCORES, Told
 from sosbands.exceptions import OffDataWarning, ZeroResidualsWarning
 from sosbands.point_models import GaussianProcess
 from sosbands.regressors import PAPER_SETTINGS
 from sosbands.tuning import Rules
+from spelled import spelled
 
 RNG = np.random.default_rng(7)
 N = 80
@@ -30,7 +31,7 @@ KINDS = ("symmetric", "asymmetric")
 
 def scaled(estimator=None, **options):
     estimator = LinearRegression() if estimator is None else estimator
-    return SoSBandRegressor(estimator, **{**FAST, "conformal_score": "scaled", **options})
+    return SoSBandRegressor(estimator, **spelled(**{**FAST, "conformal_score": "scaled", **options}))
 
 
 @pytest.fixture(scope="module")
@@ -59,19 +60,19 @@ def test_the_parameter_does_not_hide_the_r2_of_scikit_learn(model):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_intervals_are_the_bands_times_the_quantile(kind):
     model = scaled(calibration=kind).fit(X, Y)
-    Z = model.preprocessor_.transform(X_NEW)
-    m, below, above = model.predict(X_NEW), model.lower_(Z), model.upper_(Z)
-    learning = model.preprocessor_.transform(X[model.learning_rows_])
-    below = np.maximum(below, 0.05 * model.lower_(learning).mean())
-    above = np.maximum(above, 0.05 * model.upper_(learning).mean())
+    Z = model.reader_.preprocessor.transform(X_NEW)
+    m, below, above = model.predict(X_NEW), model.noise_.lower(Z), model.noise_.upper(Z)
+    learning = model.reader_.preprocessor.transform(X[model.learning_rows_])
+    below = np.maximum(below, 0.05 * model.noise_.lower(learning).mean())
+    above = np.maximum(above, 0.05 * model.noise_.upper(learning).mean())
     for level in (0.3, 0.9):
         q_lo, q_up = np.broadcast_to(model.quantile(level), 2)
         ends = model.predict_interval(X_NEW, level)
         np.testing.assert_allclose(ends, np.stack([m - q_lo * below, m + q_up * above], axis=1), rtol=1e-9)
     held = model.calibration_rows_
-    Z, r = model.preprocessor_.transform(X[held]), Y[held] - model.predict(X[held])
-    below = np.maximum(model.lower_(Z), 0.05 * model.mean_lower_)
-    above = np.maximum(model.upper_(Z), 0.05 * model.mean_upper_)
+    Z, r = model.reader_.preprocessor.transform(X[held]), Y[held] - model.predict(X[held])
+    below = np.maximum(model.noise_.lower(Z), 0.05 * model.noise_.mean_lower)
+    above = np.maximum(model.noise_.upper(Z), 0.05 * model.noise_.mean_upper)
     signed = np.stack([-r / below, r / above], axis=1)
     expected = signed.max(axis=1) if kind == "symmetric" else np.maximum(signed, 0.0)
     np.testing.assert_allclose(model.scores_, expected, rtol=1e-9, atol=1e-12)
@@ -83,25 +84,26 @@ def test_far_from_the_data_the_floor_counts_and_rows_do_not_matter_to_each_other
     far = np.array([[60.0, 60.0], [-80.0, 10.0]])
     ends, center = model.predict_interval(far), model.predict(far)
     q = model.quantile()
-    np.testing.assert_allclose(center - ends[:, 0], q * 0.05 * model.mean_lower_, rtol=1e-6)
-    np.testing.assert_allclose(ends[:, 1] - center, q * 0.05 * model.mean_upper_, rtol=1e-6)
+    np.testing.assert_allclose(center - ends[:, 0], q * 0.05 * model.noise_.mean_lower, rtol=1e-6)
+    np.testing.assert_allclose(ends[:, 1] - center, q * 0.05 * model.noise_.mean_upper, rtol=1e-6)
     np.testing.assert_array_equal(model.predict_interval(np.vstack([far, X_NEW]))[:2], ends)
 
 
 class FloorOfTheRows(SoSBandRegressor):
     """Broken: the floor is that of the rows at hand."""
 
-    def _center_and_band(self, rows):
-        Z = self.preprocessor_.transform(rows.for_kernel)
-        below, above = self.lower_(Z), self.upper_(Z)
+    def _tell_block(self, rows):
+        Z = self.reader_.points(rows)
+        below, above = self.noise_.lower(Z), self.noise_.upper(Z)
         score = SCORES["scaled"].fitted(below.mean(), above.mean())
         center = self._center(rows)
-        return center, score.band(center, below, above)
+        return Told(score.band(center, below, above), center)
 
 
 @pytest.mark.filterwarnings(f"ignore::{OffDataWarning.__module__}.OffDataWarning")
 def test_a_floor_of_the_rows_at_hand_would_be_noticed():
-    model = FloorOfTheRows(LinearRegression(), **{**FAST, "conformal_score": "scaled"}, constant=False).fit(X, Y)
+    settings = spelled(**FAST | {"conformal_score": "scaled", "constant": False})
+    model = FloorOfTheRows(LinearRegression(), **settings).fit(X, Y)
     far = np.array([[60.0, 60.0], [-80.0, 10.0]])
     together = model.predict_interval(np.vstack([far, X_NEW]))[:2]
     assert not np.allclose(together, model.predict_interval(far))
@@ -154,8 +156,9 @@ def test_all_residuals_zero():
     with pytest.warns(ZeroResidualsWarning):
         exact = scaled(lambda Z: Z[:, 0]).fit(X, X[:, 0])
     np.testing.assert_array_equal(exact.predict_interval(X_NEW), np.repeat(X_NEW[:, :1], 2, axis=1))
-    assert "All residuals are zero: the bands have no width." in exact.summary()
-    assert "Calibration at 90%: 0 added to both ends." in exact.summary()
+    assert "Intervals have no width: they are the prediction." in exact.summary()
+    assert "All residuals learnt from are zero: the bands have no width." in exact.summary(detail=True)
+    assert "Calibration at 90%: 0 added to both ends." in exact.summary(detail=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -176,7 +179,7 @@ def test_zero_residuals_of_the_learning_rows_only(kind):
 
 
 def test_tuning_is_by_the_score_in_use():
-    rules = Rules(complete=True, symmetry_test=None, independence=None)
+    rules = Rules(symmetry_test=None, independence=None)
     options = {"lengthscale": "auto", "symmetry_penalty": np.inf, "rules": rules, "cv": 3}
     tables = {
         name: [row["criterion"] for row in scaled(conformal_score=name, **options).fit(X, Y).tuning_.evaluations]
@@ -184,13 +187,13 @@ def test_tuning_is_by_the_score_in_use():
     }
     assert len(tables["added"]) == len(tables["scaled"])
     assert not set(tables["added"]) & set(tables["scaled"])
-    hsic = Rules(criterion="hsic", complete=True, symmetry_test=None, independence=None)
+    hsic = Rules(criterion="hsic", symmetry_test=None, independence=None)
     same = [scaled(conformal_score=name, **{**options, "rules": hsic}).fit(X, Y).tuning_.evaluations for name in SCORES]
     assert [row["criterion"] for row in same[0]] == [row["criterion"] for row in same[1]]
 
 
 def said(model):
-    return re.search(r"^Calibration at .*$", model.summary(), re.MULTILINE)[0]
+    return re.search(r"^Calibration at .*$", model.summary(detail=True), re.MULTILINE)[0]
 
 
 def test_the_summary_says_what_calibration_did():
@@ -210,17 +213,18 @@ def test_the_summary_says_what_calibration_did():
         "Calibration at 90%: the reach of both ends multiplied by a number, its own for each group."
     )
     weighted = scaled(calibration_size=None).fit(X, Y)
-    assert "Calibration at" not in weighted.summary()
+    assert "Calibration at" not in weighted.summary(detail=True)
     weighted.conformalize(X_NEW, Y_NEW, likelihood_ratio=np.ones(30))
     assert said(weighted).endswith("its own for each row.")
-    assert "Calibration at" not in scaled(confidence_level=0.99).fit(X, Y).summary()  # infinite, which is said
+    few = scaled(confidence_level=0.99).fit(X, Y)
+    assert "Calibration at" not in few.summary(detail=True)  # infinite, which is said
 
 
 def test_a_saved_model_has_its_score(tmp_path):
     model = scaled(Ridge(), calibration="asymmetric").fit(X, Y)
     model.save(tmp_path / "model.sosbands")
     loaded = sosbands.load(tmp_path / "model.sosbands")
-    assert loaded.conformal_score == loaded.conformal_score_ == "scaled"
+    assert loaded.conformal_score == loaded.noise_.score.name == "scaled"
     np.testing.assert_array_equal(loaded.predict_interval(X_NEW, [0.5, 0.9]), model.predict_interval(X_NEW, [0.5, 0.9]))
     assert loaded.summary() == model.summary()
     again = loaded.conformalize(X_NEW, Y_NEW).quantile()
@@ -231,17 +235,17 @@ def test_the_score_is_that_of_fit(model):
     """Scores and intervals must not be of two minds: a parameter that is changed later waits for the next fit."""
     later = clone(model).fit(X, Y).set_params(conformal_score="added")
     np.testing.assert_array_equal(later.predict_interval(X_NEW), model.predict_interval(X_NEW))
-    assert later.conformal_score_ == "scaled"
+    assert later.noise_.score.name == "scaled"
     assert said(later) == said(model)
-    assert later.fit(X, Y).conformal_score_ == "added"
+    assert later.fit(X, Y).noise_.score.name == "added"
 
 
 def test_outliers_do_not_count_in_the_floor():
     y = Y.copy()
     y[scaled().fit(X, Y).learning_rows_[0]] += 1e3
     model = scaled(lambda Z: np.sin(2 * Z[:, 0]), outlier_fraction=0.05).fit(X, y)
-    assert model._score.floors == (0.05 * model.mean_lower_, 0.05 * model.mean_upper_)
-    assert model.mean_upper_ < 10
+    assert model.noise_.score.floors == (0.05 * model.noise_.mean_lower, 0.05 * model.noise_.mean_upper)
+    assert model.noise_.mean_upper < 10
 
 
 @pytest.mark.parametrize("value", ["times", None, 1, ["added"], "Scaled"])

@@ -10,10 +10,11 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
 from sosbands import SoSBandRegressor, learn_bands, load
-from sosbands.bands import penalty_scale
+from sosbands.bands import BandSettings, penalty_scale
 from sosbands.kernels import median_lengthscale
 from sosbands.regressors import PAPER_SETTINGS
-from sosbands.tuning import Rules, TuningReport, candidates, tune
+from sosbands.tuning import Rules, TuningReport, rules, tune
+from spelled import spelled
 
 N = 120
 RNG = np.random.default_rng(3)
@@ -26,8 +27,8 @@ CONSTANT = X[:, 0] + RNG.standard_normal(N)
 
 @pytest.fixture(autouse=True)
 def small_grid(monkeypatch):
-    monkeypatch.setattr(candidates, "PENALTIES", (0.0, 30.0, np.inf))
-    monkeypatch.setattr(candidates, "FACTORS", (0.3, 0.6, 1.2))
+    monkeypatch.setattr(rules, "PENALTIES", (0.0, 30.0, np.inf))
+    monkeypatch.setattr(rules, "FACTORS", (0.3, 0.6, 1.2))
 
 
 def oracle(Z):
@@ -36,31 +37,31 @@ def oracle(Z):
 
 def fitted(y, **options):
     given = {"calibration_size": None, "cv": 3, "random_state": 0, **PAPER_SETTINGS, **options}
-    return SoSBandRegressor(oracle, **given).fit(X, y)
+    return SoSBandRegressor(oracle, **spelled(**given)).fit(X, y)
 
 
 def test_skewed_noise_gives_asymmetric_bands():
     model = fitted(SKEWED)
     assert isinstance(model.tuning_, TuningReport)
-    assert np.isfinite(model.symmetry_penalty_)
-    assert model.symmetry_penalty_ == model.tuning_.symmetry_penalty
-    assert model.lengthscale_ == model.tuning_.lengthscale
+    assert np.isfinite(model.noise_.settings.symmetry_penalty)
+    assert model.noise_.settings.symmetry_penalty == model.tuning_.symmetry_penalty
+    assert model.noise_.lengthscale == model.tuning_.lengthscale
     assert model.tuning_.symmetry.p_value <= 0.05
-    assert f"{model.tuning_.sentence} Chosen: lengthscale {model.lengthscale_:.3g}" in model.summary()
-    assert model.mean_upper_ > 1.5 * model.mean_lower_
+    assert f"{model.tuning_.sentence} Chosen: lengthscale {model.noise_.lengthscale:.3g}" in model.summary(detail=True)
+    assert model.noise_.mean_upper > 1.5 * model.noise_.mean_lower
 
 
 def test_symmetric_noise_gives_symmetric_bands():
     model = fitted(SYMMETRIC)
-    assert model.symmetry_penalty_ == np.inf
+    assert model.noise_.settings.symmetry_penalty == np.inf
     assert model.tuning_.sentence.startswith("Residuals show no skew (p = ")
-    assert "the bands are as good as symmetric" in model.summary()
-    assert np.ptp(model.upper_(np.linspace(-1, 1, 50)[:, None])) > 0.1
+    assert "the bands are as good as symmetric" in model.summary(detail=True)
+    assert np.ptp(model.noise_.upper(np.linspace(-1, 1, 50)[:, None])) > 0.1
 
 
 def test_noise_of_one_size_gives_constant_bands_and_plain_split_conformal():
     model = fitted(CONSTANT)
-    assert (model.lengthscale_, model.symmetry_penalty_) == (np.inf, np.inf)
+    assert (model.noise_.lengthscale, model.noise_.settings.symmetry_penalty) == (np.inf, np.inf)
     assert model.tuning_.homoscedastic
     rng = np.random.default_rng(7)
     X_cal = rng.uniform(-1, 1, (60, 1))
@@ -74,35 +75,35 @@ def test_the_choice_is_that_of_the_tuner_and_the_bands_those_of_learn_bands():
     model = fitted(SKEWED)
     Z, r = StandardScaler().fit_transform(X), SKEWED - X[:, 0]
     scale = penalty_scale(Z, r)
-    chosen = {"lengthscale": model.lengthscale_, "symmetry_penalty": model.symmetry_penalty_}
+    chosen = {"lengthscale": model.noise_.lengthscale, "symmetry_penalty": model.noise_.settings.symmetry_penalty}
     bands = learn_bands(Z, r, normalize=scale, constant=True, **chosen)
-    np.testing.assert_allclose(model.upper_(Z), bands.upper(Z), rtol=1e-6)
+    np.testing.assert_allclose(model.noise_.upper(Z), bands.upper(Z), rtol=1e-6)
     candidates_seen = {(row["lengthscale"], row["symmetry_penalty"]) for row in model.tuning_.evaluations}
-    assert (model.lengthscale_, model.symmetry_penalty_) in candidates_seen
+    assert (model.noise_.lengthscale, model.noise_.settings.symmetry_penalty) in candidates_seen
 
 
 def test_each_may_be_fixed_while_the_other_is_tuned():
     model = fitted(SKEWED, lengthscale=0.7)
-    assert model.lengthscale_ == 0.7
+    assert model.noise_.lengthscale == 0.7
     assert {row["lengthscale"] for row in model.tuning_.evaluations} == {0.7}
     assert model.tuning_.independence is None
     model = fitted(SKEWED, lengthscale="median")
-    assert model.lengthscale_ == pytest.approx(median_lengthscale(StandardScaler().fit_transform(X)))
+    assert model.noise_.lengthscale == pytest.approx(median_lengthscale(StandardScaler().fit_transform(X)))
     assert model.tuning_ is not None
     model = fitted(SKEWED, symmetry_penalty=5.0)
     assert {row["symmetry_penalty"] for row in model.tuning_.evaluations} == {5.0}
-    assert model.symmetry_penalty_ == 5.0
+    assert model.noise_.settings.symmetry_penalty == 5.0
     assert model.tuning_.symmetry is None
     model = fitted(SKEWED, kernel=RBF(0.5))
-    assert model.lengthscale_ is None
-    assert np.isfinite(model.symmetry_penalty_)
+    assert model.noise_.lengthscale is None
+    assert np.isfinite(model.noise_.settings.symmetry_penalty)
 
 
 @pytest.mark.parametrize("lengthscale", [0.5, "median", [0.5], {"lower": 0.5, "upper": 0.7}])
 def test_nothing_is_tuned_if_both_are_given(lengthscale):
     model = fitted(SKEWED, lengthscale=lengthscale, symmetry_penalty=1.0)
     assert model.tuning_ is None
-    assert "Set: lengthscale" in model.summary()
+    assert "Set: lengthscale" in model.summary(detail=True)
 
 
 def test_settings_reach_the_tuner(monkeypatch):
@@ -112,13 +113,13 @@ def test_settings_reach_the_tuner(monkeypatch):
         seen.update(options)
         return tune(points, residuals, **options)
 
-    monkeypatch.setattr("sosbands.regressors.band_problem.tune", spy)
-    settings = {"criterion": "dcor", "symmetry_test": None, "test_level": 0.2, "width_penalty": 3.0}
-    fitted(SKEWED, n_jobs=1, symmetry_kind="operator", **settings)
-    rules = seen["rules"]
-    assert (rules.criterion, rules.symmetry_test, rules.level) == ("dcor", None, 0.2)
+    monkeypatch.setattr("sosbands.regressors.noise.tune", spy)
+    rules = Rules(criterion="dcor", symmetry_test=None, level=0.2)
+    fitted(SKEWED, n_jobs=1, symmetry_kind="operator", rules=rules, width_penalty=3.0)
+    asked = seen["rules"]
+    assert (asked.criterion, asked.symmetry_test, asked.level) == ("dcor", None, 0.2)
     assert (seen["width_penalty"], seen["cv"], seen["symmetry_kind"], seen["n_jobs"]) == (3.0, 3, "operator", 1)
-    assert isinstance(rules, Rules)
+    assert isinstance(asked, Rules)
 
 
 PAPER = Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive", n_replicates=7)
@@ -131,24 +132,15 @@ def test_rules_decide_everything_but_the_seed(monkeypatch):
         seen.append(rules)
         return tune(points, residuals, rules=rules, **options)
 
-    monkeypatch.setattr("sosbands.regressors.band_problem.tune", spy)
+    monkeypatch.setattr("sosbands.regressors.noise.tune", spy)
     model = fitted(SKEWED, rules=PAPER)
-    fitted(SKEWED, criterion="hsic", symmetry_test="kruskal-wallis")
+    fitted(SKEWED)
     assert replace(seen[0], seed=0) == PAPER
     assert seen[0].seed == seen[1].seed != 0  # random_state has the say, with rules and without
+    assert replace(seen[1], seed=0) == Rules()
     assert model.tuning_.symmetry.name == "kruskal-wallis of 7 bootstrap replicates"
     assert model.tuning_.criterion == "hsic"
     assert model.rules is PAPER
-
-
-def test_rules_beside_what_they_decide_are_refused():
-    for name, value in (("criterion", "dcor"), ("symmetry_test", None), ("test_level", 0.1)):
-        field = "level" if name == "test_level" else name
-        expected = rf"{name}={value!r}: expected the default, .*, beside rules=Rules\(.*, whose {field} decides"
-        with pytest.raises(ValueError, match=expected):
-            fitted(SKEWED, rules=PAPER, **{name: value})
-    with pytest.raises(ValueError, match=r"rules='hsic': expected None or a sosbands\.tuning\.Rules"):
-        fitted(SKEWED, rules="hsic")
 
 
 def test_rules_are_cloned_and_saved(tmp_path):
@@ -191,12 +183,11 @@ def test_small_levels_get_permutations_enough(level):
 @pytest.mark.filterwarnings("ignore::sosbands.exceptions.ZeroResidualsWarning")
 def test_kernel_objects_where_nothing_can_be_told():
     for rows in (slice(0, 3), slice(0, N)):
-        model = SoSBandRegressor(oracle, kernel=RBF(0.5), calibration_size=None, **PAPER_SETTINGS).fit(
-            X[rows], X[rows, 0]
-        )
-        assert model.lengthscale_ is None
+        settings = {**PAPER_SETTINGS, "bands": BandSettings(kernel=RBF(0.5)), "calibration_size": None}
+        model = SoSBandRegressor(oracle, **settings).fit(X[rows], X[rows, 0])
+        assert model.noise_.lengthscale is None
     assert fitted(SKEWED, kernel=RBF(0.5), symmetry_penalty=1.0).tuning_ is None
-    assert fitted(np.array(X[:, 0]), lengthscale=0.5).lengthscale_ == 0.5
+    assert fitted(np.array(X[:, 0]), lengthscale=0.5).noise_.lengthscale == 0.5
 
 
 def test_a_tuned_model_is_saved_with_its_report(tmp_path):

@@ -11,14 +11,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sosbands import SoSBandRegressor
-from sosbands.baselines import LocallyWeightedCP, SplitCP, SquaredSoS
+from sosbands.bands import BandSettings
+from sosbands.baselines import LocallyWeightedCP, SplitCP
 from sosbands.point_models import ModelBlend
 from sosbands.regressors import PAPER_SETTINGS
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (30, 2))
 Y = X[:, 0] + RNG.standard_normal(30)
-FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
+FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "random_state": 0}
+FAST["bands"] = BandSettings(tol=1e-2)
 
 GIVEN = {  # what comes back, and what the error says of it
     "fewer rows": (lambda p: p[:-1], r"has shape \((29|14|2|5)"),
@@ -87,7 +89,6 @@ WAYS = {
     "in-sample": lambda kind: SoSBandRegressor(Model(kind), **FAST, residuals="in-sample"),
     "split": lambda kind: SplitCP(Model(kind)),
     "local": lambda kind: LocallyWeightedCP(Model(kind)),
-    "squared": lambda kind: SquaredSoS(Model(kind), lengthscale="median"),
 }
 
 
@@ -135,10 +136,9 @@ def test_points(kind, good_calls):
 def test_points_with_more_columns_than_those_learnt():
     table = Table("wider", good_calls=2)
     TABLES["wider"] = (lambda p: np.hstack([p, p]), "")
-    for cls, settings in ((SoSBandRegressor, FAST), (SquaredSoS, {"lengthscale": "median"})):
-        model = cls(LinearRegression(), **settings, calibration_size=None, preprocessor=table)
-        with pytest.raises(ValueError, match=r"^preprocessor: output of Table.transform has 4 columns: expected 2, as"):
-            learnt_and_used(model)
+    model = SoSBandRegressor(LinearRegression(), **FAST, calibration_size=None, preprocessor=table)
+    with pytest.raises(ValueError, match=r"^preprocessor: output of Table.transform has 4 columns: expected 2, as"):
+        learnt_and_used(model)
 
 
 def test_errors_of_the_model_itself_say_whose_they_are():
@@ -156,4 +156,4 @@ def test_rows_of_different_lengths_and_kernels_that_fail_are_named():
         with pytest.raises(ValueError, match="^X: setting an array element with a sequence"):
             model.fit(ragged, Y[:12])
     with pytest.raises(TypeError, match="^kernel: float expected at most 1 argument"):
-        SoSBandRegressor(LinearRegression(), **{**FAST, "kernel": float}).fit(X, Y)
+        SoSBandRegressor(LinearRegression(), **{**FAST, "bands": BandSettings(kernel=float)}).fit(X, Y)

@@ -12,15 +12,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sosbands import SoSBandRegressor
-from sosbands.baselines import LocallyWeightedCP, SplitCP, SquaredSoS
+from sosbands.bands import BandSettings
+from sosbands.baselines import LocallyWeightedCP, SplitCP
 from sosbands.exceptions import RefittedWarning
 from sosbands.regressors import PAPER_SETTINGS
+from sosbands.tuning import Rules
 from sosbands.tuning.rules import SMALLEST_LEVEL, permutations_for
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 2))
 Y = X[:, 0] + RNG.standard_normal(40)
-FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
+FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "random_state": 0}
+FAST["bands"] = BandSettings(tol=1e-2)
 FITTED = LinearRegression().fit(X, Y)
 
 
@@ -61,17 +64,16 @@ def test_the_frozen_model_is_the_one_that_was_given():
 # ---------------------------------------------------------------- levels
 
 
-@pytest.mark.parametrize("model", [SoSBandRegressor(LinearRegression(), **FAST), SquaredSoS(LinearRegression())])
 @pytest.mark.parametrize("level", [1e-9, 1e-300, np.nextafter(SMALLEST_LEVEL, 0)])
-def test_levels_below_what_permutations_resolve_are_refused(model, level):
-    expected = "^test_level=.*: expected at least 0.0001, as p-values of the 9999 permutations made at most are"
+def test_levels_below_what_permutations_resolve_are_refused(level):
+    expected = "^level=.*: expected at least 0.0001, as p-values of the 9999 permutations made at most are"
     with pytest.raises(ValueError, match=expected):
-        model.set_params(test_level=level).fit(X, Y)
+        Rules(level=level)
 
 
 @pytest.mark.parametrize(("level", "count"), [(0.5, 199), (0.05, 199), (0.01, 999), (0.001, 9999), (1e-4, 9999)])
 def test_permutations_of_a_level(level, count):
-    assert permutations_for(level) == count
+    assert permutations_for(level) == Rules(level=level).permutations == count
     assert (count + 1) * level >= 1
 
 
@@ -79,7 +81,7 @@ def test_the_smallest_level_can_be_significant():
     """With 999 flips no p-value was as small as it."""
     skewed = np.random.default_rng(1).exponential(size=200) ** 2
     points = np.linspace(0, 1, 200)[:, None]
-    model = SoSBandRegressor(lambda rows: np.full(len(rows), 0.5), test_level=SMALLEST_LEVEL, base_scale="none")
+    model = SoSBandRegressor(lambda rows: np.full(len(rows), 0.5), rules=Rules(level=SMALLEST_LEVEL), base_scale="none")
     model.set_params(noise_features="inputs", lengthscale=1.0, calibration_size=20, random_state=0).fit(points, skewed)
     assert model.tuning_.symmetry.n_permutations == 9999
     assert model.tuning_.symmetry.p_value == 1e-4

@@ -10,9 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sosbands import SoSBandRegressor
-from sosbands.baselines import GradientBoostingCQR, LocallyWeightedCP, QuantileForestCQR, SplitCP
+from sosbands.bands import BandSettings
+from sosbands.baselines import GradientBoostingCQR, HomoscedasticGP, LocallyWeightedCP, QuantileForestCQR, SplitCP
 from sosbands.point_models import GaussianProcess, ModelBlend, default_regressor, learn_residuals
-from sosbands.point_models.gaussian_process import log_marginal_likelihood
+from sosbands.point_models.gaussian_process import MarginalLikelihood
+from sosbands.tuning import Rules
 
 FIXED = {
     "base_scale": "none",
@@ -40,16 +42,16 @@ def first_column(X):
 def test_a_weight_is_a_number_of_copies_and_none_is_no_row():
     X, y, times = rows()
     copies = times.astype(int)
-    settings = {**FIXED, "calibration_size": None, "tol": 1e-7}
+    settings = {**FIXED, "calibration_size": None, "bands": BandSettings(tol=1e-7)}
     weighted = SoSBandRegressor(first_column, **settings).fit(X, y, sample_weight=times)
     copied = SoSBandRegressor(first_column, **settings).fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
     plain = SoSBandRegressor(first_column, **settings).fit(X, y)
     new = np.linspace(-2, 2, 30)[:, None]
-    for side in ("lower_", "upper_"):
-        one, other, without = (getattr(each, side)(new) for each in (weighted, copied, plain))
+    for side in ("lower", "upper"):
+        one, other, without = (getattr(each.noise_, side)(new) for each in (weighted, copied, plain))
         np.testing.assert_allclose(one, other, atol=5e-3 * other.max())
         assert np.abs(without - other).max() > 0.05 * other.max()
-    assert times[weighted.active_upper_].all()  # rows of no weight shape nothing
+    assert times[weighted.noise_.active_upper].all()  # rows of no weight shape nothing
 
 
 @pytest.mark.parametrize(
@@ -92,9 +94,10 @@ def test_the_automatic_choice_follows_the_rows_that_count():
     y = np.where(loud, 10.0, 1.0) * rng.standard_normal(160)
     widths = []
     for weight in (np.where(loud, 1e-3, 1.0), np.where(loud, 1.0, 1e-3)):
-        model = SoSBandRegressor(first_column, base_scale="none", calibration_size=None, random_state=0)
+        given = {"base_scale": "none", "width_penalty": 30.0, "calibration_size": None}
+        model = SoSBandRegressor(first_column, random_state=0, **given)
         model.fit(X, X[:, 0] + y, sample_weight=weight)
-        widths.append(float(np.mean(model.lower_(X) + model.upper_(X))))
+        widths.append(float(np.mean(model.noise_.lower(X) + model.noise_.upper(X))))
     assert 6 < widths[1] / widths[0] < 15
 
 
@@ -117,11 +120,12 @@ def test_the_process_divides_its_noise_by_the_weights():
     theta = np.array([0.2, -1.0, 0.3])
     Z, ratio = rng.standard_normal((7, 1)), 1 / rng.uniform(0.5, 3, 7)
     z = rng.standard_normal(7)
-    value, gradient = log_marginal_likelihood(theta, Z, z, ratio)
+    likelihood = MarginalLikelihood(Z, z, ratio)
+    value, gradient = likelihood(theta)
     for k in range(3):
         step = np.zeros(3)
         step[k] = 1e-6
-        difference = log_marginal_likelihood(theta + step, Z, z, ratio)[0] - value
+        difference = likelihood.value(theta + step) - value
         assert difference / 1e-6 == pytest.approx(gradient[k], abs=1e-4)
     X, y, times = rows(30)
     weighted = GaussianProcess().fit(X, y, sample_weight=times + 1)
@@ -152,12 +156,20 @@ def test_boosted_quantiles_take_weights():
     np.testing.assert_allclose(fitted.models_[2].predict(X), alone.predict(X))
 
 
+def test_the_process_of_constant_noise_takes_weights():
+    X, y, times = rows()
+    fitted = HomoscedasticGP(calibration_size=None).fit(X, y, sample_weight=times)
+    direct = GaussianProcess().fit(X, y, sample_weight=times)
+    np.testing.assert_array_equal(fitted.predict(X), direct.predict(X))
+    assert np.abs(fitted.predict(X) - GaussianProcess().fit(X, y).predict(X)).max() > 1e-3
+
+
 def test_copies_of_cross_calibration_get_their_weights():
     X, y, times = rows(60)
     model = SplitCP(Ridge(), calibration_size="cross", random_state=0).fit(X, y, sample_weight=times)
     np.testing.assert_allclose(model.estimator_.coef_, Ridge().fit(X, y, times).coef_)
-    for k, copy in enumerate(model.copies_):
-        others = model.folds_ != k
+    for k, copy in enumerate(model.calibration_.copies):
+        others = model.calibration_.folds != k
         np.testing.assert_allclose(copy.estimator_.coef_, Ridge().fit(X[others], y[others], times[others]).coef_)
 
 
@@ -179,7 +191,7 @@ def test_calibration_counts_rows():
             "sample_weight has entries that are NaN, infinite or negative",
         ),
         (lambda: SoSBandRegressor(Ridge()), np.zeros(40), "sample_weight is zero in every row"),
-        (lambda: SoSBandRegressor(Ridge(), criterion="hsic"), np.arange(40), "the paper's rules"),
+        (lambda: SoSBandRegressor(Ridge(), rules=Rules(criterion="hsic")), np.arange(40), "the paper's rules"),
     ],
 )
 def test_what_cannot_be_weighted_is_named(make, weight, message):

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, TimeSeriesSplit
+from sklearn.model_selection import KFold, LeaveOneOut, PredefinedSplit, ShuffleSplit, TimeSeriesSplit
 
 from sosbands import GaussianProcess, SmoothingSplineRegressor, SoSBandRegressor, load
-from sosbands.baselines import LocallyWeightedCP, SquaredSoS
+from sosbands.baselines import LocallyWeightedCP
 from sosbands.exceptions import UntrustedTypesError
 from sosbands.point_models import ModelBlend, learn_residuals
-from sosbands.point_models.folds import own_splits
-from sosbands.regressors.rows import last_rows
-from sosbands.tuning.split import held_out_folds
+from sosbands.point_models.user_model import own_splits
+from sosbands.tables.rows import last_rows
+from sosbands.tuning.search import held_out_folds
 
 FIXED = {"base_scale": "none", "noise_features": "inputs", "lengthscale": 0.5, "width_penalty": 1.0}
 FIXED |= {"learning_coverage": 0.9, "symmetry_penalty": 1.0, "conformal_score": "added", "random_state": 0}
@@ -109,8 +109,8 @@ def test_the_default_model_tunes_on_the_rows_that_folds_predict(tmp_path):
     assert model.residual_rule_ == "out-of-fold"
     assert isinstance(model.estimator_, ModelBlend)
     assert np.array_equal(model.estimator_.out_of_fold_rows_, np.arange(20, 80))
-    assert model.n_noise_rows_ == model.n_band_rows_ == 60
-    assert set(model.active_lower_) | set(model.active_upper_) <= set(range(20, 80))
+    assert model.n_noise_rows_ == model.noise_.n_rows == 60
+    assert set(model.noise_.active_lower) | set(model.noise_.active_upper) <= set(range(20, 80))
     assert "of later ones it holds only as far as things stay as they are" in model.summary()
     model.save(tmp_path / "m.sosbands")
     with pytest.raises(UntrustedTypesError, match="TimeSeriesSplit"):  # a type of another package that files may hold
@@ -163,6 +163,7 @@ def test_of_each_group_the_last_rows_in_its_proportion():
     [
         (ShuffleSplit(5, test_size=0.5, random_state=0), "predicts .* of the rows more than once: expected folds that"),
         (TimeSeriesSplit(200), "cv: .*number of folds"),
+        (PredefinedSplit(np.arange(len(Y)) % 5), "is about more rows than the .* that are learnt from"),
         ("time", "cv='time': expected an int >= 2, or a splitter such as TimeSeriesSplit"),
         (TimeSeriesSplit, "cv=<class"),
         (1, "cv=1: expected an int >= 2"),
@@ -185,8 +186,6 @@ def test_folds_that_learn_what_they_predict_are_refused():
     assert own_splits(5, Y) is None
 
 
-def test_copies_and_other_baselines_need_a_number():
+def test_copies_need_a_number():
     with pytest.raises(ValueError, match="cv=TimeSeriesSplit.*: expected an int beside calibration_size='cross'"):
         SoSBandRegressor(LinearRegression(), cv=TimeSeriesSplit(3), calibration_size="cross").fit(X, Y)
-    with pytest.raises(ValueError, match="cv=TimeSeriesSplit.*: expected an int >= 2"):
-        SquaredSoS(LinearRegression(), cv=TimeSeriesSplit(3)).fit(X, Y)

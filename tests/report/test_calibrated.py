@@ -7,16 +7,16 @@ import pytest
 from scipy.stats import betabinom
 from sklearn.linear_model import LinearRegression
 
-from report_payload import decoded, opened
+from report_payload import opened
 from sosbands import SoSBandRegressor
 from sosbands.conformal import Band, ScaledScore, conformal_rank, points_needed
 from sosbands.metrics import evaluate_intervals
-from sosbands.metrics.sampling import share_range
+from sosbands.metrics.local import share_range
 from sosbands.regressors import PAPER_SETTINGS
 from sosbands.report import explore
 from sosbands.report.calibrated import calibrated, groups_along, levels_offered, promise
-from sosbands.report.payload import payload
-from sosbands.report.payload_results import _besides
+from sosbands.report.payload import _besides, payload
+from spelled import spelled
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning"),
@@ -28,7 +28,7 @@ pytestmark = [
 def quick(**settings):
     """Rough bands, some of which calibration narrows by more than their width."""
     rough = {"lengthscale": 0.2, "symmetry_penalty": 0.0, "constant": False}
-    return SoSBandRegressor(LinearRegression(), **{**PAPER_SETTINGS, **rough, **settings})
+    return SoSBandRegressor(LinearRegression(), **spelled(**{**PAPER_SETTINGS, **rough, **settings}))
 
 
 def line_data(n=180, seed=0):
@@ -53,7 +53,7 @@ def explored(request):
 
 def results(data):
     groups = [groups_along(x) for x in data.test.positions]
-    path = data.paths[0]
+    path = data.path
     return calibrated(path.steps[path.chosen], data, levels_offered(data), groups), groups
 
 
@@ -137,7 +137,7 @@ def test_what_is_stored_is_what_was_computed(explored):
     data, _, _ = explored
     found, groups = results(data)
     stored = payload(data)
-    step, n = opened(stored, stored["paths"][0]["steps"][data.paths[0].chosen]), len(data.test)
+    step, n = opened(stored, stored["coverages"][stored["coverage"]]["steps"][data.path.chosen]), len(data.test)
     infinite = [value is None for value in step["q"][-1]]
     np.testing.assert_array_equal(infinite, np.isinf(found.quantiles[:, 1]))
     assert len(step["q"]) == (1 if data.calibration == "symmetric" else 2)
@@ -146,13 +146,13 @@ def test_what_is_stored_is_what_was_computed(explored):
         np.testing.assert_allclose(step[name], getattr(found, name)[finite], atol=1e-5)
     for name in ("both", "lower", "upper", "empty"):
         np.testing.assert_array_equal(step[name], getattr(found, name))
-    np.testing.assert_array_equal(decoded(step["inside_from"], n), found.inside_from)
-    first = [decoded(step[name], n)[:, None] <= np.arange(len(finite)) for name in ("lower_from", "upper_from")]
+    np.testing.assert_array_equal(step["inside_from"], found.inside_from)
+    first = [np.array(step[name])[:, None] <= np.arange(len(finite)) for name in ("lower_from", "upper_from")]
     for axis, place in enumerate(stored["groups"]):
         assert place["n"] == [len(rows) for rows in groups[axis]]
         means = [data.test.positions[axis][rows].mean() for rows in groups[axis]]
         assert place["x"] == pytest.approx(means, abs=1e-4)
-        member = decoded(place["member"], n)
+        member = np.array(place["member"])
         counts = np.array([[flags[member == g].sum(axis=0) for flags in first] for g in range(len(place["n"]))])
         for _, g, end, level, more in (each for each in step["besides"] if each[0] == axis):
             counts[g, end, level] += more
@@ -182,7 +182,7 @@ class TwiceScore(ScaledScore):
 
 def test_another_score_needs_no_other_code(explored):
     data, score = explored[0], TwiceScore()
-    of_all = (data.paths[0].steps[0], *data.paths[0].steps[0].others)
+    of_all = (data.path.steps[0], *data.path.steps[0].others)
     others = tuple(each for each in of_all if each.score.name != score.name)
     ranks = np.arange(1.0, 69)
     step = replace(of_all[0], score=score, lower_scores=ranks, upper_scores=ranks, others=others)
@@ -190,9 +190,9 @@ def test_another_score_needs_no_other_code(explored):
     (q, _), (below, above) = found.quantiles[0], step.test
     assert found.below[0] == pytest.approx(np.mean(q * 2 * below))
     assert found.above[0] == pytest.approx(np.mean(found.quantiles[0, 1] * 2 * above))
-    path = replace(data.paths[0], steps=(step,), chosen=0)
-    stored = payload(replace(data, paths=(path,)))
-    bands = opened(stored, stored["paths"][0]["steps"][0], score.name)["test"]
+    path = replace(data.path, steps=(step,), chosen=0)
+    stored = payload(replace(data, path=path, coverages=(path,)))
+    bands = opened(stored, stored["coverages"][stored["coverage"]]["steps"][0], score.name)["test"]
     assert not np.any(bands["reach"])
     np.testing.assert_allclose(bands["units"], [2 * below, 2 * above], atol=1e-4)
 
@@ -200,17 +200,17 @@ def test_another_score_needs_no_other_code(explored):
 def test_what_is_drawn_has_the_floors_of_its_own_step(explored):
     data, model, _ = explored
     stored = payload(data)
-    assert stored["moves"][stored["score"]] == [model._score.outwards, model._score.inwards]
-    path = data.paths[0]
-    assert data.score.name == path.steps[0].score.name == model.conformal_score_
+    assert stored["moves"][stored["score"]] == [model.noise_.score.outwards, model.noise_.score.inwards]
+    path = data.path
+    assert data.score.name == path.steps[0].score.name == model.noise_.score.name
     if data.score.name == "added":
-        assert opened(stored, stored["paths"][0]["steps"][0])["curves"][0]["units"] == [1, 1]
+        assert opened(stored, stored["coverages"][stored["coverage"]]["steps"][0])["curves"][0]["units"] == [1, 1]
         return
-    assert path.steps[path.chosen].score.floors == pytest.approx(model._score.floors, rel=1e-9)
+    assert path.steps[path.chosen].score.floors == pytest.approx(model.noise_.score.floors, rel=1e-9)
     other = next(step for step in path.steps if np.isinf(step.symmetry_penalty))
     assert other.score.floors[0] == pytest.approx(other.score.floors[1])
-    assert other.score.floors != pytest.approx(model._score.floors, rel=1e-3)
-    for step, drawn in zip(path.steps, stored["paths"][0]["steps"], strict=True):
+    assert other.score.floors != pytest.approx(model.noise_.score.floors, rel=1e-3)
+    for step, drawn in zip(path.steps, stored["coverages"][stored["coverage"]]["steps"], strict=True):
         units = [np.maximum(f, floor) for f, floor in zip(step.curves[0], step.score.floors, strict=True)]
         curve = opened(stored, drawn)["curves"][0]
         np.testing.assert_allclose(curve["units"], units, atol=1e-4)
@@ -220,7 +220,7 @@ def test_what_is_drawn_has_the_floors_of_its_own_step(explored):
 def test_the_criterion_of_the_steps_is_by_the_score_in_use():
     X, y = line_data(60)
     values = [
-        [step.criterion for step in explore(X, y, estimator=quick(conformal_score=name)).paths[0].steps]
+        [step.criterion for step in explore(X, y, estimator=quick(conformal_score=name)).path.steps]
         for name in ("added", "scaled")
     ]
     assert not set(values[0]) & set(values[1])

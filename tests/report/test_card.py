@@ -15,7 +15,7 @@ from sosbands import SoSBandRegressor
 from sosbands.baselines import SplitCP
 from sosbands.exceptions import NotCalibratedError
 from sosbands.report import write_card
-from sosbands.report.card_blocks import number, start_of
+from sosbands.report.card_sections import number, start_of
 
 FIXED = {
     "base_scale": "none",
@@ -130,7 +130,7 @@ def test_a_card_without_rows_has_what_the_model_knows(tmp_path):
     assert "Learnt from 150 rows, calibrated on 150, 90 % intervals." in text
     assert "Prediction intervals for price" in text
     assert f"root mean square {number(model.residual_rms_)}" in text
-    assert f"relative gap {model.certificate_['gap']:.1e}" in text.replace("  ", " ")
+    assert f"relative gap {model.noise_.certificate['gap']:.1e}" in text.replace("  ", " ")
     q = model.quantile()
     k = int(np.ceil(0.9 * 151))
     low, high = stats.beta.ppf([0.025, 0.975], k, 151 - k)
@@ -148,7 +148,7 @@ def test_reasons_are_those_of_the_tuning(tmp_path):
     model = SoSBandRegressor(LinearRegression(), **FIXED | {"width_penalty": "auto", "max_seconds": 5}).fit(*data())
     (reason,) = [each for each in model.tuning_.reasons if each.startswith("width penalty")]
     found = card(tmp_path, model)
-    assert found.row("width penalty")[1:3] == [number(model.width_penalty_), reason.partition(": ")[2]]
+    assert found.row("width penalty")[1:3] == [number(model.noise_.settings.width_penalty), reason.partition(": ")[2]]
     assert model.tuning_.sentence in found.text
     assert f"{len(model.tuning_.evaluations)} candidates were compared" in found.text
 

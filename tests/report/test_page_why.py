@@ -9,9 +9,8 @@ from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
 from sosbands.exceptions import NoTypicalWidthError
-from sosbands.report import explore, why
-from sosbands.report.payload import payload
-from sosbands.report.payload_why import MOST_FEATURES
+from sosbands.report import exploration, explore
+from sosbands.report.payload import MOST_FEATURES, payload
 
 pytestmark = pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning")
 
@@ -78,7 +77,7 @@ def test_the_factors_multiply_to_the_width(explored):
 
 
 def test_few_rows_and_few_columns_are_told(monkeypatch):
-    monkeypatch.setattr(why, "MOST_EXPLAINED", 7)
+    monkeypatch.setattr(exploration, "MOST_EXPLAINED", 7)
     X, y = table(100, columns=9)
     stored = payload(explore(X, y, estimator=estimator(base_scale="none")))["why"]
     assert len(stored["rows"]) == 7

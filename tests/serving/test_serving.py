@@ -21,6 +21,7 @@ from sosbands import GaussianProcess, SoSBandRegressor
 from sosbands.baselines import SplitCP
 from sosbands.exceptions import ExportError, SosbandsWarning
 from sosbands.serving import export, export_numpy, export_onnx, load_scorer, scorer
+from spelled import spelled
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX files need onnxruntime: pip install onnxruntime")
 pytest.importorskip("skl2onnx", reason="other models need skl2onnx: pip install skl2onnx")
@@ -48,7 +49,7 @@ def data(n=120, seed=0):
 
 def fitted(estimator=None, groups=None, **settings):
     X, y = data()
-    model = SoSBandRegressor(Ridge() if estimator is None else estimator, **{**FIXED, **settings})
+    model = SoSBandRegressor(Ridge() if estimator is None else estimator, **spelled(**{**FIXED, **settings}))
     return model.fit(X, y, groups=groups)
 
 

@@ -91,7 +91,7 @@ def test_auto_takes_it_for_stiff_operators_only(monkeypatch):
 def test_spent_work_ends_the_solve_by_name(monkeypatch):
     monkeypatch.setattr(proximal, "PRODUCTS", 50)
     problem = stiff_problem(1e6, 1e4, 0.0, (0.0, 1e3))
-    result = solve(problem, tol=1e-6)
+    result = solve_proximal(problem, np.zeros(problem.n_variables), 1e-6, 10_000)
     assert result.status == Status.ITERATION_LIMIT
     assert result.certificate.gap > 1e-6
     assert result.certificate.dual_value <= result.certificate.primal_value
@@ -117,6 +117,16 @@ def test_strong_symmetry_and_width_penalties_are_certified_with_little_work():
     assert bands.status == "converged"
     assert bands.gap <= 1e-4
     assert bands.decompositions < 2500
+
+
+def test_newtons_method_ends_what_proximal_steps_leave(monkeypatch):
+    monkeypatch.setattr(proximal, "PRODUCTS", 50)
+    problem = stiff_problem(1e6, 1e4, 0.0, (0.0, 1e3))
+    left = solve_proximal(problem, np.zeros(problem.n_variables), 1e-6, 10_000)
+    result = solve(problem, tol=1e-6)
+    assert result.status == Status.CONVERGED
+    assert result.certificate.gap <= 1e-6 < left.certificate.gap
+    assert result.decompositions > left.decompositions
 
 
 def test_a_limit_of_iterations_is_kept():

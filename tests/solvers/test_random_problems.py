@@ -42,6 +42,11 @@ def test_directions_that_are_nothing_but_rounding_end_no_solve(script):
     check_rows([script.solve_one(1874, 300, tol=TOL)])
 
 
+def test_a_dense_solve_that_leads_nowhere_is_begun_anew(script):
+    """From where it ended no step led on; through easier problems the same is solved in a third of a second."""
+    check_rows([script.solve_one(1252, 300, tol=TOL)])
+
+
 def test_all_kinds_are_among_them(script):
     kinds, penalties, coverages = set(), set(), []
     for seed in SEEDS:

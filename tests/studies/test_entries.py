@@ -2,13 +2,12 @@
 
 import gzip
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sosbands.comparison import StoreError, corrected_interval, read_store
-from sosbands.regressors.parameters import symmetry_rules
+from sosbands.tuning import Rules
 from studies import ENTRIES, Config, find_entry
 from studies.data import load_real, real_names
 from studies.drawing.real_tables import N_ROWS, overlap
@@ -110,7 +109,7 @@ def test_methods_learn_from_all_rows_and_say_what_they_chose():
     rules = model.rules
     assert (rules.criterion, rules.symmetry_test, rules.independence) == ("hsic", "kruskal-wallis", "naive")
     found = chosen(model)
-    assert found["symmetry_penalty"] == model.symmetry_penalty_
+    assert found["symmetry_penalty"] == model.noise_.settings.symmetry_penalty
     assert found["p_independence"] == model.tuning_.independence.p_value
     judged = draw.judge(model)
     assert judged["coverage"] == pytest.approx(0.9, abs=0.04)
@@ -123,17 +122,18 @@ def test_methods_learn_from_all_rows_and_say_what_they_chose():
 
 def test_variants_of_a_method_differ_in_what_they_are_named_for():
     paper, side, feature = (interval_method(name, 0) for name in (PAPER, PER_SIDE, PER_FEATURE))
-    assert replace(side.rules, mode="common") == paper.rules
-    assert (paper.rules.mode, side.rules.mode) == ("common", "per-side")
+    assert {name: getattr(side.rules, name) for name in vars(paper.rules)} == vars(paper.rules)
+    assert (side.rules.mode, feature.rules.mode) == ("per-side", "per-side-and-feature")
     assert (side.residuals, feature.residuals) == ("in-sample", "auto")
-    assert replace(feature.rules, mode="common") == symmetry_rules(interval_method(HARD, 0), 0)
+    hard = vars(interval_method(HARD, 0).rules or Rules())
+    assert {name: getattr(feature.rules, name) for name in hard} == hard
     axes = {"dataset": "MPG", "method": PAPER, "width_penalty": 100.0, "repetition": 0}
     assert interval_method(PAPER, 0, **settings_of(axes)).width_penalty == 100
     fixed = interval_method(PAPER, 0, **settings_of({**axes, "fixed_penalty": 50.0, "norm_penalties": 0.1}))
     assert (fixed.lengthscale, fixed.symmetry_penalty) == ("median", 50)
-    assert (fixed.trace_penalty, fixed.frobenius_penalty) == (0.1, 0.1)
+    assert (fixed.bands.trace_penalty, fixed.bands.frobenius_penalty) == (0.1, 0.1)
     assert interval_method(PAPER_CQR, 0, **settings_of({**axes, "quantile_tail": 0.2})).quantiles == (0.2, 0.8)
-    assert interval_method(OURS, 0, **settings_of({**axes, "symmetry_test": "none"})).symmetry_test is None
+    assert interval_method(OURS, 0, **settings_of({**axes, "symmetry_test": "none"})).rules.symmetry_test is None
 
 
 def test_draws_are_paired_and_their_parts_independent():

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from sosbands.comparison import read_store
-from sosbands.comparison.fingerprint import fingerprint
+from sosbands.comparison.describe import fingerprint
 from studies import ENTRIES, Config
 from studies.fill_page import filled, stored
 from studies.reproduce import ROWS_KEY

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sosbands.comparison import StoreError, StoreMismatchError, read_store
-from sosbands.comparison.line_file import LineFile
+from sosbands.comparison.store import LineFile
 from studies import Config
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="files are not locked on Windows")

@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sosbands.exceptions import IdentifierWarning
 from sosbands.tables import TableEncoder
-from sosbands.tables.kinds import kind_of_texts
-from sosbands.tables.targets import SMOOTH, cross_fitted
+from sosbands.tables.columns import kind_of_texts
+from sosbands.tables.encoder import SMOOTH, cross_fitted
 
 DAY = datetime.date(1970, 1, 11)
 MANY = [f"shop {i}" for i in range(25) for _ in range(4)]
@@ -263,3 +263,25 @@ def test_kinds_of_texts():
     assert (mostly.kind, mostly.wrong, mostly.share) == ("number", frozenset({"x"}), 0.75)
     assert kind_of_texts({"inf": 1, "nan": 1}).kind == "number"
     assert kind_of_texts({}).kind == "category"
+
+
+# ---------------------------------------------------------------- where columns come from
+
+
+def test_sources_follow_the_columns_that_come_out():
+    rng = np.random.default_rng(0)
+    n = 200
+    frame = pd.DataFrame(
+        {
+            "shop": [f"s{k}" for k in rng.integers(0, 30, n)],
+            "a_b": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+            "ward": rng.choice(["x_1", "y"], n),
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 9, n), "D"),
+            "flag": rng.random(n) < 0.5,
+        }
+    )
+    encoder = TableEncoder()
+    points = encoder.fit_transform(frame, rng.normal(size=n))
+    assert encoder.sources() == ["a_b", "day", "flag", "a_b", "ward", "ward", "shop"]
+    assert list(encoder.get_feature_names_out()) == ["a_b", "day", "flag", "a_b_missing", "ward_x_1", "ward_y", "shop"]
+    assert points.shape[1] == 7

@@ -12,15 +12,19 @@ from sklearn.utils import get_tags
 
 import sosbands
 import sosbands.tables.encoder as encoder
+from report_payload import data_of
 from sosbands import SoSBandRegressor
+from sosbands.bands import BandSettings
 from sosbands.baselines import METHODS, make_method
-from sosbands.plotting.model import shaping_rows
+from sosbands.plotting.axes import shaping_rows
 from sosbands.point_models import ModelBlend, learn_residuals
 from sosbands.regressors import PAPER_SETTINGS
 from sosbands.report import write_page
 from sosbands.tables import TableEncoder
+from sosbands.tables.rows import COLUMNS, NUMBERS
 
-FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
+FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "random_state": 0}
+FAST["bands"] = BandSettings(tol=1e-2)
 
 
 def deliveries(n=160, seed=0):
@@ -45,12 +49,12 @@ TABLE, Y = deliveries()
 def test_a_data_frame_as_it_is(tmp_path):
     polars = pytest.importorskip("polars")
     model = SoSBandRegressor(**FAST).fit(TABLE, Y)
-    assert isinstance(model.preprocessor_, TableEncoder)
-    assert model.model_sees_points_
-    assert not model.reads_numbers_
+    assert isinstance(model.reader_.preprocessor, TableEncoder)
+    assert model.reader_.model_sees_points
+    assert model.reader_.kind == COLUMNS
     learnt = TableEncoder().fit(TABLE.iloc[model.learning_rows_], Y[model.learning_rows_])
     np.testing.assert_allclose(model.predict(TABLE), model.estimator_.predict(learnt.transform(TABLE)), rtol=1e-12)
-    assert learnt.describe() in model.summary()
+    assert learnt.describe() in model.summary(detail=True)
     shaping_rows(model, TABLE)  # which knows the learning rows again
     new, truth = deliveries(400, seed=1)
     intervals = model.predict_interval(new)
@@ -75,8 +79,8 @@ def test_a_table_of_finite_numbers_is_standardised_to_the_bit(as_frame):
     )
     y = np.random.default_rng(3).normal(size=60)
     auto, plain = (SoSBandRegressor(preprocessor=word, **FAST).fit(X, y) for word in ("auto", "standardize"))
-    assert auto.reads_numbers_
-    assert type(auto.preprocessor_) is StandardScaler
+    assert auto.reader_.kind == NUMBERS
+    assert type(auto.reader_.preprocessor) is StandardScaler
     assert np.array_equal(auto.predict_interval(X), plain.predict_interval(X))
     assert np.array_equal(auto.support(X), plain.support(X))
 
@@ -88,7 +92,7 @@ def test_gaps_in_arrays_are_filled_unless_a_model_wants_none():
     model = SoSBandRegressor(**FAST).fit(X, y)
     learning = X[model.learning_rows_]
     filled = np.where(np.isnan(learning[:, 1]), np.nanmedian(learning[:, 1]), learning[:, 1])
-    points = model.preprocessor_.transform(learning)
+    points = model.reader_.preprocessor.transform(learning)
     np.testing.assert_allclose(points[:, 1], (filled - filled.mean()) / filled.std())
     assert points[:, 2].tolist() == np.isnan(learning[:, 1]).tolist()
     boosted = SoSBandRegressor(HistGradientBoostingRegressor(max_iter=5), **FAST)
@@ -110,15 +114,16 @@ def test_the_kernel_sees_what_the_transformers_of_a_pipeline_make():
     model = SoSBandRegressor(make_pipeline(columns, Ridge()), **FAST).fit(TABLE, Y)
     learning = TABLE.iloc[model.learning_rows_]
     made = columns.fit(learning).transform(learning).astype(float)
-    np.testing.assert_allclose(model.preprocessor_.transform(learning), made / made.std(axis=0))
-    assert "The kernel sees what the transformers of the point model make, standardised." in model.summary()
+    np.testing.assert_allclose(model.reader_.preprocessor.transform(learning), made / made.std(axis=0))
+    assert "The kernel sees what the transformers of the point model make, standardised." in model.summary(detail=True)
 
 
 def test_a_page_about_a_data_frame(tmp_path):
     columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["ward"]), ("passthrough", ["flag"]))
     model = SoSBandRegressor(make_pipeline(columns, Ridge()), preprocessor=TableEncoder(), **FAST)
     write_page(TABLE, Y, tmp_path / "page.html", estimator=model, random_state=0)
-    assert "4 of 5 features have no axis" in (tmp_path / "page.html").read_text(encoding="utf-8")  # all but the flag
+    (note,) = data_of((tmp_path / "page.html").read_text(encoding="utf-8"))["notes"]
+    assert "4 of 5 features have no axis" in note  # all but the flag
 
 
 def test_a_pipeline_that_ends_in_no_numbers_leaves_the_kernel_to_the_encoder():
@@ -126,15 +131,15 @@ def test_a_pipeline_that_ends_in_no_numbers_leaves_the_kernel_to_the_encoder():
     ward_only = make_column_transformer(("passthrough", ["ward"])).set_output(transform="pandas")
     frame = TABLE.assign(ward=TABLE.ward.astype("category"))
     model = SoSBandRegressor(make_pipeline(ward_only, boosting), **FAST).fit(frame, Y)
-    assert isinstance(model.preprocessor_, TableEncoder)
-    assert not model.model_sees_points_
+    assert isinstance(model.reader_.preprocessor, TableEncoder)
+    assert not model.reader_.model_sees_points
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_baselines_take_the_same_tables(name, tmp_path):
-    for package in {"cqr-forest": ["quantile_forest"], "het-gp": ["hetgpy"]}.get(name, []):
-        pytest.importorskip(package, reason=f"{name} needs {package}")
-    fast = {"squared-sos": {"lengthscale": "median", "tol": 1e-2}, "cqr-boosting": {"max_iter": 20}}.get(name, {})
+    if name == "cqr-forest":
+        pytest.importorskip("quantile_forest", reason=f"{name} needs quantile-forest")
+    fast = {"cqr-boosting": {"max_iter": 20}}.get(name, {})
     model = make_method(name, random_state=0, **fast).fit(TABLE, Y)
     new, truth = deliveries(300, seed=1)
     intervals = model.predict_interval(new)

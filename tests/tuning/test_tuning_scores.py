@@ -7,11 +7,15 @@ import pytest
 from sklearn.model_selection import KFold
 
 from sosbands import learn_bands
+from sosbands.bands import penalty_scale
+from sosbands.bands.views import RowFacts
 from sosbands.conformal import SCORES
 from sosbands.metrics import interval_score
-from sosbands.tuning import Rules, search, tune
-from sosbands.tuning.criterion import SEARCH_RANK, SEARCH_TOL, TuningData, fold_bands, penalty_units, pool
-from sosbands.tuning.held_out import CRITERIA, HeldOut, interval_score_at
+from sosbands.tuning import Rules, rules, tune
+from sosbands.tuning.rules import COARSE
+from sosbands.tuning.search import CRITERIA, Candidate, HeldOut, Search, interval_score_at
+
+EACH = Candidate("none", "inputs", 0.5, 10.0, 1.0, 1.0)
 
 
 def held_out(n=60, seed=0):
@@ -25,14 +29,19 @@ def scaled(held):
     return replace(held, score=SCORES["scaled"].fitted(held.below.mean(), held.above.mean()))
 
 
-def tuning_data(score="added"):
+def sample():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (40, 1))
-    r = (0.2 + np.abs(X[:, 0])) * (rng.gamma(1.5, size=40) - 1.5)
+    return X, (0.2 + np.abs(X[:, 0])) * (rng.gamma(1.5, size=40) - 1.5)
+
+
+def searched():
+    X, r = sample()
     folds = tuple(held for _, held in KFold(4, shuffle=True, random_state=0).split(X))
-    units = penalty_units(X, r, "matern52", True)
-    options = {"kernel": "matern52", "symmetry_kind": "training", "normalize": units}
-    return TuningData(X, r, folds, options, SCORES[score])
+    options = {"kernel": "matern52", "symmetry_kind": "training", "normalize": penalty_scale(X, r)}
+    search = Search(RowFacts(X, np.zeros(40), {}), r, folds, options, COARSE)
+    search.evaluate([EACH])
+    return search
 
 
 @pytest.mark.parametrize("level", [0.7, 0.8, 0.9])
@@ -85,43 +94,36 @@ def test_some_rows_keep_their_floors():
     assert len(some) == 3
 
 
-@pytest.mark.parametrize("score", ["added", "scaled"])
-def test_floors_are_those_of_the_rows_that_were_learnt_from(score):
-    data = tuning_data(score)
-    (found,) = pool(data, [0.5], [1.0], {fold: fold_bands(data, fold, [0.5], [1.0]) for fold in range(4)})
-    assert found.held.score.name == score
-    if score == "added":
-        return
+def test_floors_are_those_of_the_rows_that_were_learnt_from():
+    search, (X, r) = searched(), sample()
+    assert search.held_out(EACH, "added").score.name == "added"
     means = []
-    for held in data.folds:
+    for held in search.folds:
         others = np.setdiff1d(np.arange(40), held)
-        settings = {"lengthscale": 0.5, "symmetry_penalty": 1.0, "normalize": data.options["normalize"]}
-        bands = learn_bands(data.points[others], data.r[others], tol=SEARCH_TOL, rank=SEARCH_RANK, **settings)
-        assert bands.gap <= SEARCH_TOL
+        settings = {"lengthscale": 0.5, "symmetry_penalty": 1.0, "normalize": search.options["normalize"]}
+        bands = learn_bands(X[others], r[others], tol=COARSE.tol, rank=COARSE.ranks[0], **settings)
+        assert bands.gap <= COARSE.tol
         means.append((bands.values_lower.mean(), bands.values_upper.mean()))
-    assert found.held.score.floors == pytest.approx(0.05 * np.mean(means, axis=0), rel=1e-9)
+    assert search.held_out(EACH, "scaled").score.floors == pytest.approx(0.05 * np.mean(means, axis=0), rel=1e-9)
 
 
 def test_floors_of_the_held_out_rows_would_be_others():
     """A broken rule that the test above must tell from the right one."""
-    data = tuning_data("scaled")
-    (found,) = pool(data, [0.5], [1.0], {fold: fold_bands(data, fold, [0.5], [1.0]) for fold in range(4)})
-    held = found.held
+    held = searched().held_out(EACH, "scaled")
     assert held.score.floors != pytest.approx((0.05 * held.below.mean(), 0.05 * held.above.mean()), rel=1e-3)
 
 
 def test_a_search_by_each_score(monkeypatch):
-    monkeypatch.setattr(search.candidates, "PENALTIES", (0.0, 1.0, np.inf))
-    monkeypatch.setattr(search.candidates, "FACTORS", (0.3, 1.0))
-    data = tuning_data()
-    options = {"cv": 3, "random_state": 0, "rules": Rules(complete=True, symmetry_test="bootstrap", n_permutations=39)}
+    monkeypatch.setattr(rules, "PENALTIES", (0.0, 1.0, np.inf))
+    monkeypatch.setattr(rules, "FACTORS", (0.3, 1.0))
+    X, r = sample()
+    options = {"cv": 3, "random_state": 0, "rules": Rules(symmetry_test="bootstrap", n_permutations=39)}
     plain, added, other = (
-        tune(data.points, data.r, **each, **options)
-        for each in ({}, {"conformal_score": "added"}, {"conformal_score": "scaled"})
+        tune(X, r, **each, **options) for each in ({}, {"conformal_score": "added"}, {"conformal_score": "scaled"})
     )
     values = [[row["criterion"] for row in report.evaluations] for report in (plain, added, other)]
     assert values[0] == values[1]
     assert not set(values[0]) & set(values[2])
     assert plain.symmetry == added.symmetry
     with pytest.raises(ValueError, match=r"conformal_score='times': expected one of \['added', 'scaled'\]"):
-        tune(data.points, data.r, conformal_score="times")
+        tune(X, r, conformal_score="times")

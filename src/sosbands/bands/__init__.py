@@ -1,14 +1,16 @@
 """From points and residuals to two certified non-negative functions."""
 
-from sosbands.bands.initial import penalty_scale
-from sosbands.bands.learn import learn_band_grid, learn_band_path, learn_band_sequence, learn_bands
+from sosbands.bands.functions import SoSFunction
+from sosbands.bands.learn import learn_band_grid, learn_band_path, learn_band_sequence, learn_bands, penalty_scale
 from sosbands.bands.nested import NestedBands, NestedFunctions, learn_nested_bands
-from sosbands.bands.penalties import PenaltyScale
+from sosbands.bands.settings import BandSettings, PenaltyScale
 from sosbands.bands.solution import BandSolution
-from sosbands.bands.sos import SoSFunction
+from sosbands.problems import DualPoint
 
 __all__ = [
+    "BandSettings",
     "BandSolution",
+    "DualPoint",
     "NestedBands",
     "NestedFunctions",
     "PenaltyScale",

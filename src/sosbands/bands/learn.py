@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from sosbands._threads import ONE_THREAD
-from sosbands.bands.initial import penalty_scale
-from sosbands.bands.penalties import BandSettings, PenaltyScale, SymmetryPenalty, read_settings
-from sosbands.bands.prepare import LearningData, PreparedBands, TwoSidedProblem, read_data
-from sosbands.bands.solution import BandSolution, zero_solution
+from sosbands._words import warn
+from sosbands.bands.prepare import BandData, PreparedBands, root_mean_square
+from sosbands.bands.settings import BandSettings, PenaltyScale
+from sosbands.bands.solution import BandSolution
 from sosbands.exceptions import NotCertifiedWarning, ZeroResidualsWarning
-from sosbands.problems import SideCost
-from sosbands.solvers import Status, solve_path
+from sosbands.problems import DualPoint, TwoSidedProblem
+from sosbands.solvers import Status, solve, solve_path
+
+LITERAL = BandSettings("median", 10.0, 1.0, 1.0, constant=False, normalize=False, max_iterations=10_000)
 
 
 def learn_bands(
@@ -75,7 +76,7 @@ def learn_bands(
         Add the constant function to the squares: off the data the bands tend to a constant instead of 0, and noise that
         is the same everywhere needs no kernel function.
     solver : {"auto", "newton", "subspace", "lbfgs"}
-        "auto" is "newton" for few features and "subspace" for many.
+        "auto" is "newton" for few features (in small dense matrices where that is possible) and "subspace" for many.
     tol : float
         Relative duality gap at which a solve counts as converged.
     normalize : bool, "residuals" or PenaltyScale
@@ -87,31 +88,30 @@ def learn_bands(
         What the kernel sees instead of `X` (which may then be None): transformed points, or the kernel matrix.
     sample_weight : array-like of shape (n,), optional
         How much each point counts, above 0; only ratios matter. A point of weight 2 is one that is there twice.
-
-    Returns
-    -------
-    BandSolution
     """
-    settings = read_settings(
-        kernel=kernel,
+    settings = LITERAL.replace(
+        lengthscale=lengthscale,
         width_penalty=width_penalty,
+        learning_coverage=learning_coverage,
+        symmetry_penalty=symmetry_penalty,
+        kernel=kernel,
+        symmetry_kind=symmetry_kind,
         trace_penalty=trace_penalty,
         frobenius_penalty=frobenius_penalty,
-        learning_coverage=learning_coverage,
-        symmetry_kind=symmetry_kind,
         rank=rank,
         constant=constant,
+        normalize=normalize,
         solver=solver,
         tol=tol,
-        normalize=normalize,
-        sample_weight=sample_weight,
     )
     if X_kernel is not None and X is not None and np.shape(X_kernel)[:1] not in ((), np.shape(X)[:1]):
         raise ValueError(f"X_kernel has {len(X_kernel)} rows: expected {len(X)}, as X")
-    points = X if X_kernel is None else X_kernel
-    wanted = Wanted(lengthscale, settings.cost, settings.symmetry(symmetry_penalty))
-    (solution,) = _sequence(points, residuals, [wanted], settings, depth=4)
-    return solution
+    (setup,) = _prepared(X if X_kernel is None else X_kernel, residuals, [settings], sample_weight)
+    if not setup.r.any():
+        return setup.zero_solution()
+    problem = setup.problem()
+    result = solve(problem, tol=settings.tol, solver=settings.solver, max_iterations=settings.max_iterations)
+    return certified(setup.solution(problem.dual_point(result.variables), result), settings.tol)
 
 
 def learn_band_path(
@@ -121,8 +121,7 @@ def learn_band_path(
     *,
     width_penalties: Iterable[float] | None = None,
     learning_coverages: Iterable[float] | None = None,
-    lengthscale: Any = "median",
-    symmetry_penalty: Any = 1.0,
+    sample_weight: Any = None,
     **settings: Any,
 ) -> Iterator[BandSolution]:
     """Learn the bands for many values of one setting, each solve started from the last.
@@ -132,141 +131,171 @@ def learn_band_path(
 
     Parameters
     ----------
-    X, residuals
+    X, residuals, sample_weight
         As in :func:`learn_bands`.
     symmetry_penalties, width_penalties, learning_coverages : iterable
         One of them: one solution for each value. Symmetry penalties may include 0 and inf.
-    lengthscale, symmetry_penalty
-        As in :func:`learn_bands`; the second for a path of something else.
     **settings
-        kernel, width_penalty, trace_penalty, frobenius_penalty, learning_coverage, symmetry_kind, rank, constant,
-        solver, tol, normalize and sample_weight of :func:`learn_bands`, and max_iterations, after which a solve ends as
-        it is.
+        Fields of :class:`~sosbands.bands.BandSettings`, with the defaults of :func:`learn_bands`.
     """
     paths = {
         "symmetry_penalty": symmetry_penalties,
         "width_penalty": width_penalties,
         "learning_coverage": learning_coverages,
     }
-    given = {name: list(values) for name, values in paths.items() if values is not None}
+    given = [(name, list(values)) for name, values in paths.items() if values is not None]
     if len(given) != 1:
         raise ValueError(
             f"{len(given)} of symmetry_penalties, width_penalties and learning_coverages were given: expected one"
         )
-    check_names("learn_band_path", settings)
-    ((name, values),) = given.items()
-    if name == "symmetry_penalty":
-        read = read_settings(**settings)
-        wanted = [Wanted(lengthscale, read.cost, read.symmetry(value)) for value in values]
-    else:
-        each = [read_settings(**{**settings, name: value}) for value in values]
-        wanted = [Wanted(lengthscale, one.cost, one.symmetry(symmetry_penalty)) for one in each]
-        read = each[0] if each else read_settings(**settings)
-    return _sequence(X, residuals, wanted, read)
+    ((name, values),) = given
+    read = literal("learn_band_path", settings)
+    return _sequence(X, residuals, [read.replace(**{name: value}) for value in values], sample_weight)
 
 
 def learn_band_sequence(
-    X: Any, residuals: Any, wanted: Sequence[Mapping[str, Any]], **settings: Any
+    X: Any,
+    residuals: Any,
+    wanted: Sequence[BandSettings | Mapping[str, Any]],
+    *,
+    starts: Sequence[DualPoint | None] = (),
+    sample_weight: Any = None,
+    **settings: Any,
 ) -> Iterator[BandSolution]:
     """Learn the bands for several settings, each solve started from the last.
 
     Parameters
     ----------
-    X, residuals
-        As in :func:`learn_bands`.
-    wanted : sequence of mappings
-        For each solution what differs: `lengthscale` and `symmetry_penalty`, by default those of
-        :func:`learn_bands`, and of the settings `width_penalty` and `learning_coverage`. Kernels are factorised
-        once where neighbours have the same lengthscale.
-    **settings
+    X, residuals, sample_weight, **settings
         As in :func:`learn_band_path`.
+    wanted : sequence of BandSettings, or of mappings
+        One solution for each. Kernels are factorised once where neighbours have the same features; solver, tolerance,
+        iterations and units are those of the first. A mapping tells what differs from `settings`.
+    starts : sequence of DualPoint or None
+        Multipliers that these start from, where there are any, instead of the last solution; with rows outside, so that
+        their ceiling tells their unit.
     """
-    check_names("learn_band_sequence", settings)
-    each = []
-    for one in wanted:
-        rest = {name: value for name, value in one.items() if name not in ("lengthscale", "symmetry_penalty")}
-        read = read_settings(**{**settings, **rest})
-        symmetry = read.symmetry(one.get("symmetry_penalty", 1.0))
-        each.append(Wanted(one.get("lengthscale", "median"), read.cost, symmetry))
-    return _sequence(X, residuals, each, read_settings(**settings))
+    read = literal("learn_band_sequence", settings)
+    each = [one if isinstance(one, BandSettings) else read.replace(**one) for one in wanted]
+    return _sequence(X, residuals, each, sample_weight, starts=starts)
 
 
 def learn_band_grid(
-    X: Any, residuals: Any, lengthscales: Sequence[Any], symmetry_penalties: Sequence[Any], **settings: Any
+    X: Any,
+    residuals: Any,
+    lengthscales: Sequence[Any],
+    symmetry_penalties: Sequence[Any],
+    *,
+    sample_weight: Any = None,
+    **settings: Any,
 ) -> Iterator[tuple[int, int, BandSolution]]:
     """Learn the bands for every pair of a lengthscale and a symmetry penalty, each solve started from the last.
 
     Penalties are run through upwards and downwards in turn, so that neighbours follow one another. Yields the positions
-    of lengthscale and penalty with each solution.
-
-    Parameters
-    ----------
-    X, residuals
-        As in :func:`learn_bands`.
-    lengthscales, symmetry_penalties : sequences
-        What :func:`learn_bands` takes one of.
-    **settings
-        As in :func:`learn_band_path`.
+    of lengthscale and penalty with each solution; all other arguments are those of :func:`learn_band_path`.
     """
-    check_names("learn_band_grid", settings)
-    read = read_settings(**settings)
-    penalties = [read.symmetry(penalty) for penalty in symmetry_penalties]
-    columns = range(len(penalties))
+    read = literal("learn_band_grid", settings)
+    columns = range(len(symmetry_penalties))
     order = [(i, j) for i in range(len(lengthscales)) for j in (columns if i % 2 == 0 else reversed(columns))]
-    wanted = [Wanted(lengthscales[i], read.cost, penalties[j]) for i, j in order]
-    solutions = _sequence(X, residuals, wanted, read, depth=4)
+    wanted = [read.replace(lengthscale=lengthscales[i], symmetry_penalty=symmetry_penalties[j]) for i, j in order]
+    solutions = _sequence(X, residuals, wanted, sample_weight)
     return ((i, j, solution) for (i, j), solution in zip(order, solutions, strict=True))
 
 
-def check_names(function: str, settings: dict[str, Any]) -> None:
-    """Complain about a keyword that is no setting."""
-    unknown = sorted(set(settings) - set(inspect.signature(read_settings).parameters))
+def literal(function: str, settings: dict[str, Any]) -> BandSettings:
+    """Settings with the defaults of `learn_bands`; a keyword that is none is said of the function."""
+    unknown = sorted(set(settings) - set(LITERAL.get_params()))
     if unknown:
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
-
-
-class Wanted(NamedTuple):
-    """What distinguishes the problems of a sequence."""
-
-    lengthscale: Any
-    cost: SideCost
-    symmetry: SymmetryPenalty
+    return LITERAL.replace(**settings)
 
 
 def _sequence(
-    X: Any, residuals: Any, wanted: list[Wanted], settings: BandSettings, depth: int = 3
+    X: Any,
+    residuals: Any,
+    wanted: list[BandSettings],
+    sample_weight: Any = None,
+    starts: Sequence[DualPoint | None] = (),
 ) -> Iterator[BandSolution]:
-    """Whatever is wrong is said at once, before the first solve; solutions come as they are asked for.
+    """Whatever is wrong is said at once, before the first solve; solutions come as they are asked for."""
+    setups = _prepared(X, residuals, wanted, sample_weight)
+    if not setups or not setups[0].r.any():
+        return (setup.zero_solution() for setup in setups)
+    return _solved(setups, starts)
 
-    `depth` is how far below the user's line a warning of a solve is given.
-    """
+
+def _prepared(X: Any, residuals: Any, wanted: list[BandSettings], sample_weight: Any) -> list[PreparedBands]:
+    """Read points and residuals, factorise kernels, once for neighbours with the same, and state every problem."""
+    for each in wanted:
+        each.check_closed()
     if not wanted:
-        return iter(())
-    data = read_data(X, residuals, settings.kernel, settings.rank, settings.constant, settings.sample_weight)
-    with ONE_THREAD:
-        setups = _prepared(data, wanted, settings)
-    if not data.r.any():
-        warnings.warn("all residuals are zero: the bands have no width", ZeroResidualsWarning, stacklevel=3)
-        return (zero_solution(setup.lower, setup.upper) for setup in setups)
-    return _solved(setups, wanted, settings, depth)
-
-
-def _prepared(data: LearningData, wanted: list[Wanted], settings: BandSettings) -> list[PreparedBands]:
-    """What each problem needs; each is stated once, so that what is wrong with it is said."""
-    scale = common_scale(data, settings)
+        return []
+    data = BandData.read(X, residuals, wanted[0].kernel, sample_weight)
     setups: list[PreparedBands] = []
-    for before, each in zip([None, *wanted], wanted, strict=False):
-        if before is not None and _same(each.lengthscale, before.lengthscale):
-            setups.append(setups[-1].with_cost(each.cost))
-        else:
-            setups.append(data.prepare(each.lengthscale, each.cost, scale))
-    if data.r.any():
-        for setup, each in zip(setups, wanted, strict=True):
-            setup.problem(each.symmetry)
+    with ONE_THREAD:
+        scale = common_scale(data, wanted[0])
+        for each in wanted:
+            known = bool(setups) and each.has_features_of(setups[-1].settings)
+            setups.append(setups[-1].with_settings(each) if known else data.prepare(each, scale))
+            if data.r.any():
+                setups[-1].problem()  # so that what is wrong with it is said
+    if not data.r.any():
+        warn("all residuals are zero: the bands have no width", ZeroResidualsWarning)
     return setups
 
 
-def common_scale(data: LearningData, settings: BandSettings) -> PenaltyScale | None:
+def _solved(setups: list[PreparedBands], starts: Sequence[DualPoint | None]) -> Iterator[BandSolution]:
+    """Solve in this order; one problem, with the decompositions it remembers, lives at a time."""
+    current: list[TwoSidedProblem] = []
+
+    def problems() -> Iterator[TwoSidedProblem]:
+        for setup in setups:
+            current[:] = [setup.problem()]
+            yield current[0]
+
+    first = setups[0].settings
+    results = solve_path(
+        problems(), tol=first.tol, solver=first.solver, max_iterations=first.max_iterations, points=starts
+    )
+    for setup in setups:
+        with ONE_THREAD:  # not while the caller works between two solutions
+            result = next(results)
+            solution = setup.solution(current[0].dual_point(result.variables), result)
+        yield certified(solution, first.tol)
+
+
+def certified(solution: BandSolution, tol: float) -> BandSolution:
+    """Pass a solution on, with a warning if it misses the tolerance."""
+    if solution.status != Status.CONVERGED:
+        warn(
+            f"the certified relative gap is {solution.gap:.2g}, above tol={tol:.2g} ({solution.status.value} "
+            f"after {solution.iterations} iterations)",
+            NotCertifiedWarning,
+        )
+    return solution
+
+
+# ---------------------------------------------------------------- units of the penalties
+
+
+def penalty_scale(
+    X: Any,
+    residuals: Any,
+    kernel: Any = "matern52",
+    rank: Any = "auto",
+    tol: float = 1e-4,
+    solver: str = "auto",
+    sample_weight: Any = None,
+) -> PenaltyScale:
+    """Units of the penalties, from the symmetric problem with the median lengthscale and all penalties 1."""
+    settings = LITERAL.replace(kernel=kernel, rank=rank, tol=tol, solver=solver, normalize=True)
+    scale = common_scale(BandData.read(X, residuals, kernel, sample_weight), settings)
+    if scale is None:
+        raise ValueError("residuals are all zero: they define no scale")
+    return scale
+
+
+def common_scale(data: BandData, settings: BandSettings) -> PenaltyScale | None:
     """Units of the penalties, the same for all problems of a sequence; None if they are taken literally."""
     if isinstance(settings.normalize, PenaltyScale):
         return settings.normalize
@@ -274,41 +303,21 @@ def common_scale(data: LearningData, settings: BandSettings) -> PenaltyScale | N
         return None
     if isinstance(settings.normalize, str):
         return PenaltyScale.of_residuals(data.r, data.weights)
-    numbers = (settings.kernel, settings.rank, settings.tol, settings.solver, data.weights)
-    return penalty_scale(data.points, data.r, *numbers)
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two lengthscales are one, without a look into arrays."""
-    return one is other or (isinstance(one, (str, float)) and isinstance(other, (str, float)) and one == other)
-
-
-def _solved(
-    setups: list[PreparedBands], wanted: list[Wanted], settings: BandSettings, depth: int
-) -> Iterator[BandSolution]:
-    """Solve in this order; one problem, with the decompositions it remembers, lives at a time."""
-    current: list[TwoSidedProblem] = []
-
-    def problems() -> Iterator[TwoSidedProblem]:
-        for setup, each in zip(setups, wanted, strict=True):
-            current[:] = [setup.problem(each.symmetry)]
-            yield current[0]
-
-    results = solve_path(problems(), tol=settings.tol, solver=settings.solver, max_iterations=settings.max_iterations)
-    for setup in setups:
-        with ONE_THREAD:  # not while the caller works between two solutions
-            result = next(results)
-            solution = setup.solution(current[0], result)
-        yield certified(solution, settings.tol, depth)
-
-
-def certified(solution: BandSolution, tol: float, depth: int) -> BandSolution:
-    """Pass a solution on, with a warning if it misses the tolerance."""
-    if solution.status != Status.CONVERGED:
-        warnings.warn(
-            f"the certified relative gap is {solution.gap:.2g}, above tol={tol:.2g} ({solution.status.value} "
-            f"after {solution.iterations} iterations)",
+    rms = root_mean_square(data.r if data.weights is None else np.sqrt(data.weights) * data.r)
+    initial = LITERAL.replace(
+        width_penalty=1.0, symmetry_penalty=np.inf, kernel=settings.kernel, rank=settings.rank, solver=settings.solver
+    )
+    with ONE_THREAD:
+        setup = replace(data, r=data.r / rms).prepare(initial)
+        problem = setup.problem()
+        result = solve(problem, tol=settings.tol, solver=settings.solver)
+        bands = setup.solution(problem.dual_point(result.variables), result)
+    if bands.status != Status.CONVERGED:
+        warn(
+            f"the initial model, which sets the units of the penalties, has a certified gap of {bands.gap:.2g}, above "
+            f"tol={settings.tol:.2g}",
             NotCertifiedWarning,
-            stacklevel=depth,
         )
-    return solution
+    A = bands.lower.operator
+    width = float(np.average(bands.values_lower, weights=data.weights))
+    return PenaltyScale(rms, width, float(np.trace(A)), float(np.square(A).sum()), len(data.r))

@@ -11,11 +11,10 @@ import numpy as np
 from sosbands._arguments import check, is_number
 from sosbands._threads import ONE_THREAD
 from sosbands._types import Array
-from sosbands.bands.learn import certified, check_names, common_scale
-from sosbands.bands.penalties import BandSettings, SymmetryPenalty, read_settings
-from sosbands.bands.prepare import LearningData, PreparedBands, read_data
-from sosbands.bands.solution import BandSolution, zero_solution
-from sosbands.bands.sos import SoSFunction, deployed_pair, evaluate_pair
+from sosbands.bands.functions import SoSFunction, deployed_pair, evaluate_pair
+from sosbands.bands.learn import certified, common_scale, literal
+from sosbands.bands.prepare import BandData
+from sosbands.bands.solution import BandSolution
 from sosbands.solvers import solve
 
 
@@ -28,7 +27,7 @@ class NestedFunctions:
     coverages : tuple of k floats
         Increasing.
     lower_steps, upper_steps : tuples of k SoSFunction
-        The steps, ``g_1 = f_1`` first.
+        ``g_1 = f_1`` first.
     """
 
     coverages: tuple[float, ...]
@@ -86,17 +85,12 @@ class NestedBands:
 
     def __repr__(self) -> str:
         """One band per line."""
-        lines = [
-            f"  {c:<8g} mean width lower {below:.4g}, upper {above:.4g}; {step.status.value}, gap {step.gap:.2g}"
-            for c, below, above, step in zip(
-                self.learning_coverages,
-                self.values_lower.mean(axis=0),
-                self.values_upper.mean(axis=0),
-                self.steps,
-                strict=True,
-            )
-        ]
-        return "\n".join([f"NestedBands({len(self.steps)} coverages)", *lines])
+        lines = [f"NestedBands({len(self.steps)} coverages)"]
+        for k, (c, step) in enumerate(zip(self.learning_coverages, self.steps, strict=True)):
+            below, above = self.values_lower[:, k].mean(), self.values_upper[:, k].mean()
+            how = f"{step.status.value}, gap {step.gap:.2g}"
+            lines.append(f"  {c:<8g} mean width lower {below:.4g}, upper {above:.4g}; {how}")
+        return "\n".join(lines)
 
     @property
     def functions(self) -> NestedFunctions:
@@ -129,13 +123,7 @@ class NestedBands:
 
 
 def learn_nested_bands(
-    X: Any,
-    residuals: Any,
-    learning_coverages: Iterable[float],
-    *,
-    lengthscale: Any = "median",
-    symmetry_penalty: Any = 1.0,
-    **settings: Any,
+    X: Any, residuals: Any, learning_coverages: Iterable[float], *, sample_weight: Any = None, **settings: Any
 ) -> NestedBands:
     """Learn bands at several coverages that never cross: each is the last one plus a sum of squares.
 
@@ -147,52 +135,35 @@ def learn_nested_bands(
 
     Parameters
     ----------
-    X, residuals
-        As in :func:`learn_bands`.
+    X, residuals, sample_weight, **settings
+        As in :func:`learn_band_path`, but `learning_coverage`. The units of ``normalize`` are those of the residuals
+        given.
     learning_coverages : iterable of k floats
         Increasing, in (0, 1]. Below 1 rows may lie outside, as with `learning_coverage` of :func:`learn_bands`.
-    lengthscale, symmetry_penalty
-        As in :func:`learn_bands`, the same for all steps.
-    **settings
-        As in :func:`learn_band_path`, but `learning_coverage`. The units of ``normalize`` are those of the residuals
-        given, for all steps.
-
-    Returns
-    -------
-    NestedBands
     """
     if "learning_coverage" in settings:
         raise TypeError("learn_nested_bands() takes learning_coverages: expected no learning_coverage beside them")
-    check_names("learn_nested_bands", settings)
+    read = literal("learn_nested_bands", settings)
     coverages = read_coverages("learning_coverages", learning_coverages)
-    each = [read_settings(**{**settings, "learning_coverage": c}) for c in coverages]
-    read = each[0]
-    data = read_data(X, residuals, read.kernel, read.rank, read.constant, read.sample_weight)
-    with ONE_THREAD:
-        setup = data.prepare(lengthscale, read.cost, common_scale(data, read))
-        steps = _steps(data, setup, each, read.symmetry(symmetry_penalty))
-    return NestedBands(coverages, tuple(certified(step, read.tol, 3) for step in steps))
-
-
-def _steps(
-    data: LearningData, setup: PreparedBands, each: list[BandSettings], symmetry: SymmetryPenalty
-) -> list[BandSolution]:
-    """The steps, from the narrowest band on; each solve starts from the multipliers of the last."""
+    each = [read.replace(learning_coverage=c) for c in coverages]
+    each[0].check_closed()
+    data = BandData.read(X, residuals, read.kernel, sample_weight)
     steps: list[BandSolution] = []
     below, above, point = np.zeros(len(data.r)), np.zeros(len(data.r)), None
-    for settings in each:
-        left = setup.with_targets(outside(data.r, below, above), settings.cost)
-        if left.is_zero:
-            steps.append(zero_solution(setup.lower, setup.upper))
-            continue
-        problem = left.problem(symmetry)
-        start = None if point is None else problem.start_from(point)
-        limits = {"tol": settings.tol, "solver": settings.solver, "max_iterations": settings.max_iterations}
-        result = solve(problem, start, **limits)  # type: ignore[arg-type]
-        point = problem.dual_point(result.variables)
-        steps.append(left.solution(problem, result))
-        below, above = below + steps[-1].values_lower, above + steps[-1].values_upper
-    return steps
+    with ONE_THREAD:
+        setup = data.prepare(each[0], common_scale(data, read))
+        for wanted in each:
+            setup = setup.with_settings(wanted, outside(data.r, below, above))
+            if not setup.r.any():
+                steps.append(setup.zero_solution())
+                continue
+            problem = setup.problem()
+            start = None if point is None else problem.start_from(point)
+            result = solve(problem, start, tol=read.tol, solver=read.solver, max_iterations=read.max_iterations)
+            point = problem.dual_point(result.variables)
+            steps.append(certified(setup.solution(point, result), read.tol))
+            below, above = below + steps[-1].values_lower, above + steps[-1].values_upper
+    return NestedBands(coverages, tuple(steps))
 
 
 def outside(r: Array, below: Array, above: Array) -> Array:

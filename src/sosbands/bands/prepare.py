@@ -1,4 +1,8 @@
-"""From points, residuals and penalties to problems in the solver's units, and back. States problems, never solves."""
+"""From points, residuals and settings to problems in the solver's units, and back. States problems, never solves.
+
+Solvers always see the same units: residuals of root mean square 1, kernel of largest variance 1 and ``lam2 = 1/2``, in
+which multipliers and operators are of order one. This file alone goes there and comes back.
+"""
 
 from __future__ import annotations
 
@@ -9,202 +13,75 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from sosbands._arguments import naming, read_numbers, read_weights
-from sosbands._cached import cached_property
-from sosbands._threads import ONE_THREAD
-from sosbands._types import AnyArray, Array
-from sosbands.bands.penalties import PenaltyScale, SymmetryPenalty
-from sosbands.bands.solution import BandSolution, band_solution, unweighted
-from sosbands.bands.units import SolverUnits, solver_units
-from sosbands.exceptions import InfeasibleProblemError, SymmetricLimitError
-from sosbands.kernels import Kernel, KernelFeatures, learn_features, resolve_kernel
+from sosbands._threads import ONE_THREAD, cached_property
+from sosbands._types import AnyArray, Array, IntArray
+from sosbands.bands.functions import SoSFunction
+from sosbands.bands.settings import BandSettings, PenaltyScale, SymmetryPenalty, is_auto
+from sosbands.bands.solution import BandSolution
+from sosbands.exceptions import InfeasibleProblemError, ScaleError, SymmetricLimitError
+from sosbands.kernels import KernelFeatures, learn_features, resolve_kernel
 from sosbands.problems import (
     AsymmetricProblem,
+    Certificate,
+    DualPoint,
     FeatureSpace,
     OperatorPenaltyProblem,
+    PrimalSide,
     SideCost,
     SideTerm,
     SymmetricProblem,
     TrainingPenaltyProblem,
+    TwoSidedProblem,
 )
-from sosbands.solvers import SolverResult
+from sosbands.solvers import SolverResult, Status
 
 LARGEST_OPERATOR = 1e8  # relative to that for the row that asks for most
-TwoSidedProblem = AsymmetricProblem | TrainingPenaltyProblem | OperatorPenaltyProblem | SymmetricProblem
+# Eigenvalues of size lam1 resolve an operator of size one to lam1 * 1e-16: beyond this nothing is left of it.
+LARGEST_PENALTY = 1e10
+SMALLEST_UNIT = 1e-302  # below it values and multipliers are denormal numbers, which lose their digits
+ACTIVE = 1e-6  # multipliers above this fraction of the largest are positive, within it of their ceiling at it
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedBands:
-    """What every problem on the same points, residuals, kernels and costs shares.
-
-    Attributes
-    ----------
-    r : ndarray of shape (n,)
-        Residuals.
-    lower, upper : KernelFeatures
-        One object if both sides have the same.
-    given : SideCost
-        What one side costs, as the user says it.
-    scale : PenaltyScale or None
-        Units of the penalties, if they are normalised.
-    weights : ndarray of shape (n,) or None
-        How much each row counts, 1 in the mean.
-
-    The solver knows of no weights: with features ``sqrt(w_i) Phi(X_i)`` and residuals ``w_i r_i`` every row has the
-    function value ``w_i f(X_i)``, and so pays w_i times as much for its width and for what it lies outside.
-    """
-
-    r: Array
-    lower: KernelFeatures
-    upper: KernelFeatures
-    given: SideCost
-    scale: PenaltyScale | None
-    weights: Array | None = None
-
-    @property
-    def is_zero(self) -> bool:
-        """All residuals are zero, so that there is nothing to solve."""
-        return not self.r.any()
-
-    def with_cost(self, cost: SideCost) -> PreparedBands:
-        """The same with another cost of the sides; what follows from the features alone is shared."""
-        if cost == self.given:
-            return self
-        other = replace(self, given=cost)
-        other.__dict__["_spaces"] = self._spaces
-        return other
-
-    def with_targets(self, r: Array, cost: SideCost) -> PreparedBands:
-        """The same features with other residuals and another cost; the units of the penalties stay what they are."""
-        other = replace(self, r=r, given=cost)
-        other.__dict__["_spaces"] = self._spaces
-        return other
-
-    @cached_property
-    def units(self) -> SolverUnits:
-        """Units of the solver."""
-        return solver_units(
-            self._targets, self._variance, self.given if self.scale is None else self.scale.cost(self.given)
-        )
-
-    @cached_property
-    def _variance(self) -> float:
-        return float(np.square(self._weighted(self.lower)).sum(axis=0).max())
-
-    @cached_property
-    def _targets(self) -> Array:
-        return self.r if self.weights is None else self.weights * self.r
-
-    def _weighted(self, features: KernelFeatures) -> Array:
-        return features.V if self.weights is None else features.V * np.sqrt(self.weights)
-
-    @cached_property
-    def _spaces(self) -> tuple[FeatureSpace, FeatureSpace]:
-        """Features of both sides in the solver's units, one object if they are the same."""
-        root = np.sqrt(self._variance)
-        lower = FeatureSpace(self._weighted(self.lower) / root)
-        return lower, lower if self.upper is self.lower else FeatureSpace(self._weighted(self.upper) / root)
-
-    @cached_property
-    def sides(self) -> tuple[SideTerm, SideTerm]:
-        """Both sides in the solver's units, which do not depend on the symmetry penalty."""
-        if self.given.is_hard:
-            _check_reachable(self.lower, np.maximum(-self.r, 0.0))
-            _check_reachable(self.upper, np.maximum(self.r, 0.0))
-        below, above = self._spaces
-        lower = SideTerm(below, self.units.cost)
-        return lower, lower if above is below else SideTerm(above, self.units.cost)
-
-    def problem(self, penalty: SymmetryPenalty) -> TwoSidedProblem:
-        """The two-sided problem in the solver's units."""
-        coupled = not penalty.is_asymmetric and penalty.kind == "operator"
-        if self.lower is not self.upper and (penalty.is_symmetric or coupled):
-            raise SymmetricLimitError(
-                "lengthscale differs below and above: expected the same for both sides with "
-                + ("symmetry_kind='operator'" if penalty.kind == "operator" else "symmetry_penalty=inf")
-            )
-        pen = self.units.symmetry(penalty if self.scale is None else self.scale.symmetry(penalty))
-        (lower, upper), scaled = self.sides, self._targets / self.units.rms
-        if pen.is_asymmetric:
-            return AsymmetricProblem(lower, upper, scaled)
-        if pen.is_symmetric:
-            return SymmetricProblem(SideTerm(lower.space, lower.cost.shared), scaled)
-        if pen.kind == "operator":
-            return OperatorPenaltyProblem(lower, scaled, pen.lam_pen1, pen.lam_pen2)
-        shares = 1.0 if self.weights is None else 1 / self.weights  # of the squares of w_i f(X_i)
-        return TrainingPenaltyProblem(lower, upper, scaled, pen.lam_pen2, shares)
-
-    def solution(self, problem: TwoSidedProblem, result: SolverResult) -> BandSolution:
-        """The solver's result in the user's units."""
-        found = band_solution(self.lower, self.upper, problem.dual_point(result.variables), result, self.units)
-        return found if self.weights is None else unweighted(found, self.r, self.weights)
-
-
-@dataclass(frozen=True, eq=False)
-class LearningData:
-    """Points and residuals, checked."""
+class BandData:
+    """Points, residuals and weights, checked; weights as multiples of their mean, None if they are all the same."""
 
     points: AnyArray
     r: Array
-    kernel: Any
-    rank: Any
-    constant: bool = False
     weights: Array | None = None
 
-    def prepare(self, lengthscale: Any, cost: SideCost, scale: PenaltyScale | None) -> PreparedBands:
-        """Factorise the kernels."""
-        lower, upper = self._features(lengthscale)
-        return PreparedBands(self.r, lower, upper, cost, scale, self.weights)
+    @classmethod
+    def read(cls, X: Any, residuals: Any, kernel: Any, sample_weight: Any = None) -> BandData:
+        """Check what the user gives."""
+        points = _check_points(X, kernel)
+        r = read_numbers("residuals", residuals)
+        if r.shape != (len(points),):
+            raise ValueError(f"residuals have shape {r.shape}: expected ({len(points)},), one per row of X")
+        if not np.isfinite(r).all():
+            kind = "NaN" if np.isnan(r).any() else "infinity"
+            raise ValueError(f"Input residuals contains {kind}: expected finite numbers")
+        if sample_weight is None:
+            return cls(points, r)
+        weights = read_weights(sample_weight, len(points))
+        if not weights.all():
+            raise ValueError("sample_weight is zero in some rows: leave rows of no weight out")
+        return cls(points, r, None if (weights == weights[0]).all() else weights / weights.mean())
 
-    def _features(self, lengthscale: Any) -> tuple[KernelFeatures, KernelFeatures]:
-        """Features of each side, one object if both sides have the same lengthscale."""
-        if not isinstance(lengthscale, dict):
-            shared = self._learn(self._kernel(lengthscale))
-            return shared, shared
-        if set(lengthscale) != {"lower", "upper"}:
-            raise ValueError(f"lengthscale={lengthscale!r}: expected the keys 'lower' and 'upper'")
-        kernels = [self._kernel(lengthscale[side]) for side in ("lower", "upper")]
-        lower = self._learn(kernels[0])
-        return lower, lower if kernels[0] == kernels[1] else self._learn(kernels[1])
-
-    def _kernel(self, lengthscale: Any) -> Kernel:
-        return resolve_kernel(self.kernel, lengthscale, self.points)
-
-    def _learn(self, kernel: Kernel) -> KernelFeatures:
+    def prepare(self, settings: BandSettings, scale: PenaltyScale | None = None) -> PreparedBands:
+        """Factorise the kernels, that of both sides once if they have the same lengthscale."""
+        ell = settings.lengthscale
+        sides = [ell[side] for side in ("lower", "upper")] if isinstance(ell, dict) else [ell]
+        kernels = [resolve_kernel(settings.kernel, "median" if is_auto(each) else each, self.points) for each in sides]
         with ONE_THREAD:
-            return learn_features(self.points, kernel, self.rank, constant=self.constant)
-
-
-def read_data(
-    X: Any, residuals: Any, kernel: Any, rank: Any, constant: bool = False, sample_weight: Any = None
-) -> LearningData:
-    """Check points, residuals and weights."""
-    points = _check_points(X, kernel)
-    r = check_residuals(residuals, len(points))
-    return LearningData(points, r, kernel, rank, constant, check_weights(sample_weight, len(points)))
-
-
-def check_weights(sample_weight: Any, n: int) -> Array | None:
-    """Weights of n rows, all above 0, as multiples of their mean; None if they are all the same."""
-    if sample_weight is None:
-        return None
-    weights = read_weights(sample_weight, n)
-    if not weights.all():
-        raise ValueError("sample_weight is zero in some rows: leave rows of no weight out")
-    return None if (weights == weights[0]).all() else weights / weights.mean()
-
-
-def _check_reachable(features: KernelFeatures, r: Array) -> None:
-    """Refuse rows that only operators beyond double precision would cover: of size ``r_i / ||Phi(X_i)||^2``."""
-    sizes = np.square(features.V).sum(axis=0)
-    asked = r / (r.max(initial=0.0) or 1.0)
-    (unreachable,) = np.nonzero(asked * sizes.max() > LARGEST_OPERATOR * sizes)
-    if unreachable.size:
-        row = unreachable[0]
-        raise InfeasibleProblemError(
-            f"the features nearly vanish at row {row} (and {unreachable.size - 1} more), whose residual is not zero: "
-            f"||Phi(x)||^2 is {sizes[row] / sizes.max():.1g} of the largest. Raise `rank`, use another kernel, a "
-            "longer lengthscale, `constant=True`, or `learning_coverage` below 1"
-        )
+            features = [
+                learn_features(self.points, kernel, settings.rank, constant=bool(settings.constant))
+                for kernel in (kernels if kernels[0] != kernels[-1] else kernels[:1])
+            ]
+        lower, upper = features[0], features[-1]
+        weighted = [each.V if self.weights is None else each.V * np.sqrt(self.weights) for each in features]
+        variance = float(np.square(weighted[0]).sum(axis=0).max())
+        spaces = [FeatureSpace(V / np.sqrt(variance)) for V in weighted]
+        return PreparedBands(self.r, self.weights, lower, upper, spaces[0], spaces[-1], variance, settings, scale)
 
 
 def _check_points(X: Any, kernel: Any) -> AnyArray:
@@ -226,12 +103,213 @@ def _check_points(X: Any, kernel: Any) -> AnyArray:
     return points
 
 
-def check_residuals(residuals: Any, n: int) -> Array:
-    """Residuals as a vector of finite numbers, one per row."""
-    r = read_numbers("residuals", residuals)
-    if r.shape != (n,):
-        raise ValueError(f"residuals have shape {r.shape}: expected ({n},), one per row of X")
-    if not np.isfinite(r).all():
-        kind = "NaN" if np.isnan(r).any() else "infinity"
-        raise ValueError(f"Input residuals contains {kind}: expected finite numbers")
-    return r
+@dataclass(frozen=True, eq=False)
+class PreparedBands:
+    """Points, residuals, kernels and settings of one problem, and what it shares with others on the same kernels.
+
+    What is below is the same object as what is above if both sides have the same features; `below` and `above` are
+    these in the solver's units, `variance` the largest of the kernel, `scale` has the units of the penalties, if they
+    are normalised. The solver knows of no weights: with features ``sqrt(w_i) Phi(X_i)`` and residuals ``w_i r_i`` every
+    row has the function value ``w_i f(X_i)``, and so pays w_i times as much for its width and for what it lies outside.
+    """
+
+    r: Array
+    weights: Array | None
+    lower: KernelFeatures
+    upper: KernelFeatures
+    below: FeatureSpace
+    above: FeatureSpace
+    variance: float
+    settings: BandSettings
+    scale: PenaltyScale | None = None
+
+    def with_settings(self, settings: BandSettings, r: Array | None = None) -> PreparedBands:
+        """Other settings on the same features, and other residuals; the units of the penalties stay what they are."""
+        other = replace(self, settings=settings, r=self.r if r is None else r)
+        if r is None and settings.cost == self.settings.cost:
+            other.__dict__.update({name: self.__dict__[name] for name in ("units", "sides") if name in self.__dict__})
+        return other
+
+    @cached_property
+    def _targets(self) -> Array:
+        return self.r if self.weights is None else self.weights * self.r
+
+    @cached_property
+    def units(self) -> SolverUnits:
+        """Units of the solver."""
+        cost = self.settings.cost
+        return solver_units(self._targets, self.variance, cost if self.scale is None else self.scale.cost(cost))
+
+    @cached_property
+    def sides(self) -> tuple[SideTerm, SideTerm]:
+        """Both sides in the solver's units, which do not depend on the symmetry penalty."""
+        if self.settings.cost.is_hard:
+            _check_reachable(self.lower, np.maximum(-self.r, 0.0))
+            _check_reachable(self.upper, np.maximum(self.r, 0.0))
+        lower = SideTerm(self.below, self.units.cost)
+        return lower, lower if self.above is self.below else SideTerm(self.above, self.units.cost)
+
+    def problem(self) -> TwoSidedProblem:
+        """The two-sided problem in the solver's units."""
+        penalty = self.settings.symmetry
+        coupled = not penalty.is_asymmetric and penalty.kind == "operator"
+        if self.lower is not self.upper and (penalty.is_symmetric or coupled):
+            raise SymmetricLimitError(
+                "lengthscale differs below and above: expected the same for both sides with "
+                + ("symmetry_kind='operator'" if penalty.kind == "operator" else "symmetry_penalty=inf")
+            )
+        pen = self.units.symmetry(penalty if self.scale is None else self.scale.symmetry(penalty))
+        (lower, upper), scaled = self.sides, self._targets / self.units.rms
+        if pen.is_asymmetric:
+            return AsymmetricProblem(lower, upper, scaled)
+        if pen.is_symmetric:
+            return SymmetricProblem(SideTerm(lower.space, lower.cost.shared), scaled)
+        if pen.kind == "operator":
+            return OperatorPenaltyProblem(lower, scaled, pen.lam_pen1, pen.lam_pen2)
+        shares: Array | float = 1.0 if self.weights is None else 1 / self.weights  # of the squares of w_i f(X_i)
+        if pen.rows is not None and pen.rows < len(scaled):
+            some = np.random.default_rng(0).permutation(len(scaled)) < pen.rows
+            shares = np.where(some, shares * len(scaled) / pen.rows, 0.0)
+        return TrainingPenaltyProblem(lower, upper, scaled, pen.lam_pen2, shares)
+
+    def solution(self, point: DualPoint, result: SolverResult, units: SolverUnits | None = None) -> BandSolution:
+        """The solver's result in the user's units, and for the rows as they are without weights."""
+        units, weights = units or self.units, 1.0 if self.weights is None else self.weights
+        certificate, unit = result.certificate, units.multiplier
+        lower, upper = certificate.sides if len(certificate.sides) == 2 else certificate.sides * 2
+        values_lower, values_upper = units.rms * lower.f / weights, units.rms * upper.f / weights
+        violation = certificate.violation
+        if self.weights is not None:
+            outside = max(float(np.max(-self.r - values_lower)), float(np.max(self.r - values_upper)), 0.0)
+            violation = outside / (root_mean_square(self.r) or 1.0)
+        ceiling = units.cost.ceiling(len(self.r))
+        below, above = _shaping(point.gamma_lo, ceiling), _shaping(point.gamma_up, ceiling)
+        # A = rms / variance A'
+        size = units.rms / units.variance
+        sums = [(self.lower, lower), (self.upper, upper)]
+        functions = [SoSFunction(features, np.sqrt(size) * side.B, size * side.ridge) for features, side in sums]
+        history = tuple(
+            replace(row, dual_value=units.value * row.dual_value, primal_value=units.value * row.primal_value)
+            for row in result.history
+        )
+        return BandSolution(
+            lower=functions[0],
+            upper=functions[1],
+            dual_value=units.value * certificate.dual_value,
+            primal_value=units.value * certificate.primal_value,
+            gap=certificate.gap,
+            violation=violation,
+            status=result.status,
+            iterations=result.iterations,
+            decompositions=result.decompositions,
+            seconds=result.seconds,
+            rank=(lower.B.shape[1], upper.B.shape[1]),
+            active_lower=below[0],
+            active_upper=above[0],
+            outside_lower=below[1],
+            outside_upper=above[1],
+            values_lower=values_lower,
+            values_upper=values_upper,
+            dual=replace(
+                point,
+                gamma_lo=weights * (unit * point.gamma_lo),
+                gamma_up=weights * (unit * point.gamma_up),
+                alpha_0=None if point.alpha_0 is None else weights * (unit * point.alpha_0),
+                W=None if point.W is None else unit * point.W * units.variance,
+                ceiling=unit * point.ceiling,
+            ),
+            history=history,
+        )
+
+    def zero_solution(self) -> BandSolution:
+        """The exact solution for residuals that are all zero."""
+        zeros = np.zeros(len(self.r))
+        sides = tuple(PrimalSide(np.zeros((each.rank, 0)), 0.0, zeros) for each in (self.lower, self.upper))
+        certificate = Certificate(0.0, 0.0, 0.0, 0.0, sides)
+        result = SolverResult(np.zeros(2 * len(zeros)), certificate, Status.CONVERGED, 0, 0, 0.0, ())
+        cost = self.settings.cost
+        return replace(self, weights=None).solution(
+            DualPoint(zeros, zeros), result, SolverUnits(1.0, 1.0, cost, cost, 1.0)
+        )
+
+
+def _check_reachable(features: KernelFeatures, r: Array) -> None:
+    """Refuse rows that only operators beyond double precision would cover: of size ``r_i / ||Phi(X_i)||^2``."""
+    sizes = np.square(features.V).sum(axis=0)
+    asked = r / (r.max(initial=0.0) or 1.0)
+    (unreachable,) = np.nonzero(asked * sizes.max() > LARGEST_OPERATOR * sizes)
+    if unreachable.size:
+        row = unreachable[0]
+        raise InfeasibleProblemError(
+            f"the features nearly vanish at row {row} (and {unreachable.size - 1} more), whose residual is not zero: "
+            f"||Phi(x)||^2 is {sizes[row] / sizes.max():.1g} of the largest. Raise `rank`, use another kernel, a "
+            "longer lengthscale, `constant=True`, or `learning_coverage` below 1"
+        )
+
+
+def _shaping(gamma: Array, ceiling: float) -> tuple[IntArray, IntArray]:
+    """Rows on the band and rows outside it, by their multipliers."""
+    outside = gamma >= (1 - ACTIVE) * ceiling
+    positive = gamma > ACTIVE * gamma.max(initial=0.0)
+    return np.flatnonzero(positive & ~outside), np.flatnonzero(positive & outside)
+
+
+@dataclass(frozen=True)
+class SolverUnits:
+    """Units of one problem: `rms` of the residuals, the largest `variance` of the kernel, that of the `multiplier`.
+
+    With ``r' = r / rms``, ``V' = V / sqrt(variance)`` and ``A' = variance A / rms`` the objective of the `given` cost
+    is ``value = 2 lam2 rms^2 / variance^2`` times the objective with `cost`, in which lam2 is 1/2.
+    """
+
+    rms: float
+    variance: float
+    given: SideCost
+    cost: SideCost
+    multiplier: float
+
+    @property
+    def value(self) -> float:
+        """Unit of the objective."""
+        return self.multiplier * self.rms
+
+    def symmetry(self, given: SymmetryPenalty) -> SymmetryPenalty:
+        """A symmetry penalty in the solver's units; 0 stays 0, finite stays finite, inf stays inf."""
+        with np.errstate(all="ignore"):
+            lam2 = np.float64(2 * self.given.lam2)
+            lam_pen1 = given.lam_pen1 / self.variance / self.multiplier
+            lam_pen2 = given.lam_pen2 / lam2 * (1 if given.kind == "operator" else np.square(self.variance))
+        before = np.array([given.lam_pen1, given.lam_pen2])
+        after = np.array([lam_pen1, lam_pen2])
+        if not (np.array_equal(np.isinf(before), np.isinf(after)) and np.array_equal(before == 0, after == 0)):
+            raise self.error(f" and symmetry_penalty=({given.lam_pen1:.3g}, {given.lam_pen2:.3g})")
+        return replace(given, lam_pen1=float(lam_pen1), lam_pen2=float(lam_pen2))
+
+    def error(self, symmetry: str = "") -> ScaleError:
+        """What to raise where double precision cannot hold these units."""
+        cost = self.given
+        return ScaleError(
+            f"residuals have root mean square {self.rms:.3g} and the kernel variance {self.variance:.3g}: with "
+            f"width_penalty={cost.b:.3g}, trace_penalty={cost.lam1:.3g}, frobenius_penalty={cost.lam2:.3g}{symmetry} "
+            "the terms of the objective differ by more than double precision holds. Rescale the residuals or use "
+            "normalize=True."
+        )
+
+
+def solver_units(r: Array, variance: float, given: SideCost) -> SolverUnits:
+    """Units in which the residuals have root mean square 1; a ScaleError if double precision cannot hold them."""
+    rms = root_mean_square(r)
+    with np.errstate(all="ignore"):
+        unit = np.float64(2 * given.lam2) / np.float64(variance) ** 2 * rms
+        cost = replace(given, b=float(given.b / unit), lam1=float(given.lam1 / np.float64(variance) / unit), lam2=0.5)
+    units = SolverUnits(rms, variance, given, cost, float(unit))
+    fine = all(SMALLEST_UNIT < each < np.inf for each in (units.rms, units.multiplier, units.value))
+    if not (fine and max(cost.b, cost.lam1) <= LARGEST_PENALTY):
+        raise units.error()
+    return units
+
+
+def root_mean_square(r: Array) -> float:
+    """Root mean square without overflow or underflow."""
+    largest = float(np.abs(r).max(initial=0.0))
+    return largest * float(np.sqrt(np.mean(np.square(r / largest)))) if largest > 0 else 0.0

@@ -6,40 +6,32 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from sosbands._arguments import check, is_number
+from sosbands._arguments import is_number
+from sosbands._extras import need
+from sosbands._progress import say
 from sosbands._types import Array
-from sosbands.baselines.base import Baseline, import_extra
-from sosbands.conformal import Band
-from sosbands.regressors.base import TakesWeights
-from sosbands.regressors.rows import Rows
-from sosbands.tables.columns import column_names, is_frame, read_column
-from sosbands.tables.kinds import BOOLEAN, CATEGORY, NUMBER
-
-MOST = 255  # categories and the missing one that boosting can tell apart
+from sosbands.conformal import Band, Told
+from sosbands.regressors.checks import rule
+from sosbands.regressors.split import SplitRegressor, fit_alike
+from sosbands.tables.rows import CATEGORIES, LearningData, Rows
 
 
-class _QuantileBand(Baseline):
+def _is_pair_of_levels(pair: Any) -> bool:
+    known = isinstance(pair, (tuple, list, np.ndarray)) and len(pair) == 2 and all(map(is_number, pair))
+    return pair is None or (known and 0 < pair[0] < pair[1] < 1)
+
+
+class _QuantileBand(SplitRegressor):
     """A band between two learnt quantiles, with the median as point prediction.
 
     A subclass learns the levels ``self.levels_`` and gives ``_quantiles_at(rows)``, shape (n, 3): lower, median, upper.
     """
 
+    _checks = {"quantiles": rule("quantiles", _is_pair_of_levels, "None or two increasing levels in (0, 1)")}
     quantiles: Any
     levels_: Array
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        pair = self.quantiles
-        fine = pair is None or (
-            isinstance(pair, (tuple, list, np.ndarray))
-            and len(pair) == 2
-            and all(is_number(level) for level in pair)
-            and 0 < pair[0] < pair[1] < 1
-        )
-        check("quantiles", pair, fine, "None or two increasing levels in (0, 1)")
 
     def _set_levels(self) -> None:
         """The levels to learn: lower, median, upper."""
@@ -50,9 +42,9 @@ class _QuantileBand(Baseline):
     def _quantiles_at(self, rows: Rows) -> Array:
         raise NotImplementedError
 
-    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
+    def _tell_block(self, rows: Rows) -> Told:
         lower, center, upper = self._quantiles_at(rows).T
-        return np.ascontiguousarray(center), Band(lower, upper)
+        return Told(Band(lower, upper), np.ascontiguousarray(center))
 
 
 class QuantileForestCQR(_QuantileBand):
@@ -82,8 +74,8 @@ class QuantileForestCQR(_QuantileBand):
         Levels of the lower end, of the point prediction (the median), and of the upper end.
     """
 
+    fit: Any = fit_alike  # what is learnt knows no weights, as scikit-learn reads from the signature
     forest_: Any
-    _saved_as = {"forest_parts_": list[Any]}
 
     def __init__(
         self,
@@ -110,9 +102,10 @@ class QuantileForestCQR(_QuantileBand):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState) -> None:
+    def _learn(self, data: LearningData, rng: np.random.RandomState) -> None:
         self._set_levels()
-        package = import_extra("quantile_forest", "quantile-forest")
+        self.reader_, _ = self.reader_.as_numbers(data)
+        package = need("quantile_forest")
         self.forest_ = package.RandomForestQuantileRegressor(
             n_estimators=self.n_estimators,
             min_samples_leaf=self.min_samples_leaf,
@@ -121,8 +114,8 @@ class QuantileForestCQR(_QuantileBand):
             n_jobs=self.n_jobs,
             random_state=int(rng.randint(2**31 - 1)),
         )
-        self.forest_.fit(rows.for_kernel, y)
-        self._say(f"{self.n_estimators} trees grown on {len(y)} rows")
+        self.forest_.fit(self.reader_.points(data.rows), data.y)
+        say(f"{self.n_estimators} trees grown on {len(data)} rows")
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickling and saving: the compiled part of the forest as plain arrays.
@@ -141,16 +134,16 @@ class QuantileForestCQR(_QuantileBand):
         parts = state.pop("forest_parts_", None)
         super().__setstate__(state)
         if parts is not None:
-            compiled = import_extra("quantile_forest._quantile_forest_fast", "quantile-forest")
+            compiled = need("quantile_forest._quantile_forest_fast")
             writable = [np.array(part) if isinstance(part, np.ndarray) else part for part in parts]
             self.forest_.forest_ = compiled.QuantileForest(*writable)
 
     def _quantiles_at(self, rows: Rows) -> Array:
-        found: Array = np.asarray(self.forest_.predict(rows.for_kernel, quantiles=self.levels_.tolist()), dtype=float)
-        return found.reshape(len(rows), 3)
+        found = self.forest_.predict(self.reader_.points(rows), quantiles=self.levels_.tolist())
+        return np.asarray(found, dtype=float).reshape(len(rows), 3)
 
 
-class GradientBoostingCQR(TakesWeights, _QuantileBand):
+class GradientBoostingCQR(_QuantileBand):
     """Conformalized quantile regression with scikit-learn's histogram gradient boosting.
 
     Three models learn the lower quantile, the median and the upper quantile by the pinball loss. They are independent
@@ -209,26 +202,12 @@ class GradientBoostingCQR(TakesWeights, _QuantileBand):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        """Boosting has a way of its own with missing values."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    def _wanted_rows(self) -> str:
+        return CATEGORIES
 
-    def _wants_numbers(self) -> bool:
-        return False
-
-    def _must_encode(self, X: Any) -> bool:
-        """Texts, dates and many categories."""
-        table = X if is_frame(X) or issparse(X) else np.asarray(X)
-        if issparse(table) or len(table.shape) != 2 or (not is_frame(table) and table.dtype.kind == "c"):
-            return False
-        columns = (read_column(table, k, name) for k, name in enumerate(column_names(table)))
-        plain = all(c.kind in (NUMBER, BOOLEAN) or (c.kind == CATEGORY and len(c.levels) < MOST) for c in columns)
-        return not plain
-
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:
+    def _learn(self, data: LearningData, rng: np.random.RandomState) -> None:
         self._set_levels()
+        self.reader_, X = self.reader_.as_numbers(data)
         seed = int(rng.randint(2**31 - 1))
         self.models_ = [
             HistGradientBoostingRegressor(
@@ -239,11 +218,12 @@ class GradientBoostingCQR(TakesWeights, _QuantileBand):
                 max_leaf_nodes=self.max_leaf_nodes,
                 min_samples_leaf=self.min_samples_leaf,
                 random_state=seed,
-            ).fit(rows.for_model, y, sample_weight=weight)
+            ).fit(X, data.y, sample_weight=data.weights)
             for level in self.levels_
         ]
         self.n_iter_ = max(model.n_iter_ for model in self.models_)
-        self._say(f"three models boosted on {len(y)} rows")
+        say(f"three models boosted on {len(data)} rows")
 
     def _quantiles_at(self, rows: Rows) -> Array:
-        return np.sort([model.predict(rows.for_model) for model in self.models_], axis=0).T
+        X = self.reader_.for_model(rows)
+        return np.sort([model.predict(X) for model in self.models_], axis=0).T

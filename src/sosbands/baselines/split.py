@@ -8,21 +8,22 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing
 
-from sosbands._arguments import check, check_cv, is_number
+from sosbands._arguments import finite_numbers, is_number
+from sosbands._progress import say
 from sosbands._types import Array
-from sosbands.baselines.base import Baseline
-from sosbands.baselines.tables import finite_numbers
-from sosbands.conformal import Band
-from sosbands.point_models.defaults import point_model
-from sosbands.point_models.outputs import predict_rows
-from sosbands.point_models.weights import fit_model
-from sosbands.regressors.base import TakesWeights
-from sosbands.regressors.rows import Rows
+from sosbands._words import many
+from sosbands.conformal import Band, Told
+from sosbands.point_models import learn_residuals
+from sosbands.point_models.blend import model_words, point_model
+from sosbands.point_models.user_model import fit_model, learns_nothing, predict_rows
+from sosbands.regressors.checks import is_model, rule
+from sosbands.regressors.split import SplitRegressor
+from sosbands.tables.rows import DENSE, TABLE, LearningData, Rows
 
 
-class SplitCP(TakesWeights, Baseline):
+class SplitCP(SplitRegressor):
     """Split conformal prediction: ``m(x) -+ q`` around any regressor.
 
     With ``calibration="asymmetric"`` it is signed-error conformal prediction, ``[m(x) - q_lo, m(x) + q_up]`` with one
@@ -34,18 +35,8 @@ class SplitCP(TakesWeights, Baseline):
         The point model, cloned and fitted on the learning rows, which it gets as they were given: it may take data
         frames with categories or missing values. None is a Gaussian process up to 2000 learning rows and histogram
         gradient boosting above.
-    confidence_level : float
-        Default level of `predict_interval`, which takes any other.
-    calibration : {"symmetric", "asymmetric"}
-        One quantile that moves both ends, or one for each end.
-    calibration_size : float, int, "cross" or None
-        Part or number of the rows given to `fit` that are held back for calibration; None keeps all for learning, and
-        `conformalize` must be called with other rows. "cross" learns from all rows and calibrates on all of them (CV+),
-        as in `SoSBandRegressor`, with 5 folds, or `cv` where that is a parameter.
-    random_state : int, RandomState or None
-        Of the split.
-    verbose : int
-        Above 0: a line for each stage of `fit`.
+    confidence_level, calibration, calibration_size, random_state, verbose
+        As in `SoSBandRegressor`; ``calibration_size="cross"`` has 5 folds, or `cv` where that is a parameter.
 
     Attributes
     ----------
@@ -72,27 +63,25 @@ class SplitCP(TakesWeights, Baseline):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        """Missing values are the point model's affair."""
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "fit"):
-            tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
-        return tags
+    def _wanted_rows(self) -> str:
+        return TABLE if self.estimator is None else DENSE
 
-    def _wants_numbers(self) -> bool:
-        return self.estimator is None
+    def _learn(self, data: LearningData, rng: np.random.RandomState) -> None:  # noqa: ARG002
+        model = point_model(self.estimator, len(data), self.random_state)
+        self.estimator_ = fit_model(model, self._seen_by_model(data), data.y, data.weights)
+        say(f"point model {type(self.estimator_).__name__} fitted to {len(data)} rows")
 
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:  # noqa: ARG002
-        model = point_model(self.estimator, len(y), self.random_state)
-        self.estimator_ = fit_model(model, rows.for_model, y, weight)
-        self._say(f"point model {type(self.estimator_).__name__} fitted to {len(y)} rows")
+    def _seen_by_model(self, data: LearningData) -> Any:
+        """What the point model sees of the learning rows."""
+        self.reader_, X = self.reader_.as_numbers(data)
+        return X
 
     def _center(self, rows: Rows) -> Array:
-        return predict_rows(self.estimator_, rows.for_model)
+        return predict_rows(self.estimator_, self.reader_.for_model(rows))
 
-    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
+    def _tell_block(self, rows: Rows) -> Told:
         center = self._center(rows)
-        return center, Band(center, center)
+        return Told(Band(center, center), center)
 
 
 class LocallyWeightedCP(SplitCP):
@@ -106,20 +95,16 @@ class LocallyWeightedCP(SplitCP):
         Learns the absolute residuals. None is a random forest with leaves of at least 10 rows, after the transformers
         of `estimator` if that is a pipeline; where it is not and the table has gaps or columns of a category type,
         histogram gradient boosting.
-    confidence_level, calibration, calibration_size
+    confidence_level, calibration, calibration_size, verbose
         As in `SplitCP`.
-    residuals : {"auto", "in-sample", "leave-one-out", "out-of-fold"}
-        Which residuals sigma is learnt from, as in `SoSBandRegressor`.
-    cv : int or splitter
-        Folds of the out-of-fold residuals, or a splitter, as in `SoSBandRegressor`.
+    residuals, cv
+        Which residuals sigma is learnt from, and their folds, as in `SoSBandRegressor`.
     min_scale : float
         Smallest sigma, as a part of the mean absolute residual: a regression may come close to zero or below.
     n_jobs : int, optional
         Processes for the out-of-fold residuals and the default forest.
     random_state : int, RandomState or None
         Of the split, the folds and the default forest.
-    verbose : int
-        Above 0: a line for each stage of `fit`.
 
     Attributes
     ----------
@@ -131,7 +116,12 @@ class LocallyWeightedCP(SplitCP):
         The residuals that sigma was learnt from.
     """
 
-    _checks = {"cv": check_cv}
+    _checks = {
+        "min_scale": rule("min_scale", lambda scale: is_number(scale) and 0 < scale <= 1, "a number in (0, 1]"),
+        "scale_estimator": rule(
+            "scale_estimator", lambda m: m is None or is_model(m), "None or a regressor with fit and predict"
+        ),
+    }
     residual_rule_: str
     smallest_scale_: float
     scale_estimator_: Any
@@ -165,37 +155,38 @@ class LocallyWeightedCP(SplitCP):
         self.min_scale = min_scale
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        fine = is_number(self.min_scale) and 0 < self.min_scale <= 1
-        check("min_scale", self.min_scale, fine, "a number in (0, 1]")
-        scale = self.scale_estimator
-        fine = scale is None or (not isinstance(scale, type) and hasattr(scale, "fit") and hasattr(scale, "predict"))
-        check("scale_estimator", scale, fine, "None or a regressor with fit and predict")
-
-    def _learn_model(self, rows: Rows, y: Array, rng: np.random.RandomState, weight: Array | None = None) -> None:  # noqa: ARG002
-        found = self._fit_point_model(rows.for_model, y, rng, weight=weight)
-        sizes = np.abs(found.residual)
-        if found.rows is not None:  # a splitter predicts some of the rows
-            rows, weight = rows.take(found.rows), None if weight is None else weight[found.rows]
-        self.smallest_scale_ = self.min_scale * float(np.average(sizes, weights=weight)) or 1.0
-        self.scale_estimator_ = fit_model(
-            self._scale_model(rows, rng), rows.for_model, sizes, weight, "scale_estimator"
+    def _learn(self, data: LearningData, rng: np.random.RandomState) -> None:
+        X = self._seen_by_model(data)
+        found = learn_residuals(
+            point_model(self.estimator, len(data), self.random_state, self.n_jobs),
+            X,
+            data.y,
+            residuals=self.residuals,
+            cv=self.cv,
+            random_state=rng,
+            n_jobs=self.n_jobs,
+            sample_weight=data.weights,
         )
-        self._say(f"scale {type(self.scale_estimator_).__name__} fitted to {self.residual_rule_} residuals")
-
-    def _scale_model(self, rows: Rows, rng: np.random.RandomState) -> Any:
+        self.estimator_, self.residual_rule_ = found.model, found.rule
+        seen = "used as it is for" if learns_nothing(self.estimator_) else "fitted to"
+        say(f"point model {model_words(self.estimator_)} {seen} {many(len(data), 'row')}")
+        sizes, weights = np.abs(found.residual), data.weights
+        if len(found.rows) < len(data):  # a splitter predicts some of the rows
+            X, weights = _safe_indexing(X, found.rows), None if weights is None else weights[found.rows]
+        self.smallest_scale_ = self.min_scale * float(np.average(sizes, weights=weights)) or 1.0
         if self.scale_estimator is not None:
-            return clone(self.scale_estimator)
-        seed = int(rng.randint(2**31 - 1))
-        forest = RandomForestRegressor(min_samples_leaf=10, n_jobs=self.n_jobs, random_state=seed)
-        if isinstance(self.estimator, Pipeline) and len(self.estimator) > 1:
-            return Pipeline([*clone(self.estimator[:-1]).steps, ("forest", forest)])
-        if finite_numbers(rows.for_model) is not None:
-            return forest
-        return HistGradientBoostingRegressor(max_iter=50, min_samples_leaf=10, random_state=seed)
+            scale = clone(self.scale_estimator)
+        else:
+            seed = int(rng.randint(2**31 - 1))
+            scale = RandomForestRegressor(min_samples_leaf=10, n_jobs=self.n_jobs, random_state=seed)
+            if isinstance(self.estimator, Pipeline) and len(self.estimator) > 1:
+                scale = Pipeline([*clone(self.estimator[:-1]).steps, ("forest", scale)])
+            elif finite_numbers(X) is None:
+                scale = HistGradientBoostingRegressor(max_iter=50, min_samples_leaf=10, random_state=seed)
+        self.scale_estimator_ = fit_model(scale, X, sizes, weights, "scale_estimator")
+        say(f"scale {type(self.scale_estimator_).__name__} fitted to {self.residual_rule_} residuals")
 
-    def _center_and_band(self, rows: Rows) -> tuple[Array, Band]:
+    def _tell_block(self, rows: Rows) -> Told:
         center = self._center(rows)
-        scale = predict_rows(self.scale_estimator_, rows.for_model, "scale_estimator")
-        return center, Band(center, center, np.maximum(scale, self.smallest_scale_))
+        scale = predict_rows(self.scale_estimator_, self.reader_.for_model(rows), "scale_estimator")
+        return Told(Band(center, center, np.maximum(scale, self.smallest_scale_)), center)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
+import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
+from threading import current_thread, main_thread
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from sosbands._version import __version__
-from sosbands.cli.command_line import remember
-from sosbands.cli.interruption import Stopped, stop_on_signals
+from sosbands._extras import __version__
 
 PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None}  # the same on a terminal and in a file
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # their messages are written for users
@@ -26,7 +29,7 @@ class Commands(TyperGroup):
     """
 
     debug = False
-    modules: dict[str, str]  # of the commands, by name
+    functions: dict[str, str]  # of the commands, by name
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments before the command."""
@@ -39,7 +42,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the arguments name, in place of the one that only stands in the list."""
         name, listed, rest = super().resolve_command(ctx, args)
-        return name, listed and _command(self.modules[str(listed.name)]), rest
+        return name, listed and _command(self.functions[str(listed.name)]), rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -92,48 +95,96 @@ def options(
 
 
 def make_app(name: str, callback: Callable[..., None], commands: dict[str, str]) -> typer.Typer:
-    """A program of commands.
+    """A program of functions such as "sosbands.cli.fit.fit", with their lines in the list of commands.
 
-    Parameters
-    ----------
-    name : str
-        Of the program.
-    callback : callable
-        Its own options, and its help.
-    commands : dict of str to str
-        Modules, each with a function of its own name, and their lines in the list of commands. A module is imported
-        when its command is run, because most of the time of a short command is that of its imports.
+    `callback` has its own options and its help. A module is imported when its command is run, because most of the time
+    of a short command is that of its imports.
     """
 
     class TheseCommands(Commands):
-        modules = {module.rpartition(".")[2]: module for module in commands}
+        functions = {path.rpartition(".")[2]: path for path in commands}
 
     app = typer.Typer(
         name=name, cls=TheseCommands, callback=callback, no_args_is_help=True, pretty_exceptions_enable=False, **PLAIN
     )
-    for module, short in commands.items():
-        app.command(module.rpartition(".")[2], short_help=short)(lambda: None)
+    for path, short in commands.items():
+        app.command(path.rpartition(".")[2], short_help=short)(lambda: None)
     return app
 
 
-def _command(module: str) -> Any:
-    """The command that a module defines."""
+def _command(path: str) -> Any:
+    """The command of a function."""
+    module, _, name = path.rpartition(".")
     alone = typer.Typer(**PLAIN)
-    alone.command()(getattr(import_module(module), module.rpartition(".")[2]))
+    alone.command()(getattr(import_module(module), name))
     return typer.main.get_command(alone)
 
 
+_words: ContextVar[tuple[str, ...]] = ContextVar("words", default=())
+
+
+def remember(words: Sequence[str]) -> None:
+    """Keep the words after the name of the program."""
+    _words.set(tuple(words))
+
+
+def command_with(further: str) -> str:
+    """The same command with further options, as one types it."""
+    return f"sosbands {shlex.join(_words.get())} {further}"
+
+
+class Stopped(BaseException):
+    """A signal asked to stop. No KeyboardInterrupt, which tuning takes as "enough, use the best so far"."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
+def stop_on_signals() -> None:
+    """Raise `Stopped` on Ctrl-C and on a request to end, so that temporary files are removed."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, _stop)
+
+
+@contextmanager
+def choice_ends_early() -> Iterator[None]:
+    """Let the first Ctrl-C be a KeyboardInterrupt, which ends the choice of bands with the best so far.
+
+    Anywhere else in the block it ends the command, as a second one does everywhere. `compare` has no such block: a
+    choice that was cut short would count as a result of the method.
+    """
+    if current_thread() is not main_thread():  # which alone may handle signals
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def first(_: int, __: Any) -> None:
+        signal.signal(signal.SIGINT, _stop)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _stop(number: int, _: Any) -> None:
+    raise Stopped(number)
+
+
 SHORT = {
-    "sosbands.cli.demo": "See it work, on data that ships with scikit-learn.",
-    "sosbands.cli.fit": "Learn a model with intervals from a table.",
-    "sosbands.cli.predict": "Write intervals for the rows of a table.",
-    "sosbands.cli.evaluate": "Measure intervals on rows with a known target.",
-    "sosbands.cli.monitor": "Follow a model along rows in their order: has anything changed?",
-    "sosbands.cli.recalibrate": "Add calibration rows to a model.",
-    "sosbands.cli.compare": "Compare methods on repeated splits of a table.",
-    "sosbands.cli.explore": "Write an interactive HTML page about a table.",
-    "sosbands.cli.card": "Write a printable HTML page about a model.",
-    "sosbands.cli.export": "Write a model as ONNX, or for NumPy alone.",
+    "sosbands.cli.pages.demo": "See it work, on data that ships with scikit-learn.",
+    "sosbands.cli.fit.fit": "Learn a model with intervals from a table.",
+    "sosbands.cli.predict.predict": "Write intervals for the rows of a table.",
+    "sosbands.cli.evaluate.evaluate": "Measure intervals on rows with a known target.",
+    "sosbands.cli.monitor.monitor": "Follow a model along rows in their order: has anything changed?",
+    "sosbands.cli.monitor.recalibrate": "Add calibration rows to a model.",
+    "sosbands.cli.compare.compare": "Compare methods on repeated splits of a table.",
+    "sosbands.cli.pages.explore": "Write an interactive HTML page about a table.",
+    "sosbands.cli.pages.card": "Write a printable HTML page about a model.",
+    "sosbands.cli.predict.export": "Write a model as ONNX, or for NumPy alone.",
 }
 app = make_app("sosbands", options, SHORT)
 

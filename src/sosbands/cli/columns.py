@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._extras import need
 from sosbands._types import Array
-from sosbands._words import many
-from sosbands.cli.cells import Place, booleans, categories, days, kind_of, numbers
-from sosbands.cli.extras import need
-from sosbands.cli.output import Output, listed
+from sosbands._words import listed, many
+from sosbands.cli.output import Output
 from sosbands.cli.table_files import TableFile
 from sosbands.tables import TableEncoder
-from sosbands.tables.kinds import BOOLEAN, CATEGORY, DATE, KINDS, NUMBER
+from sosbands.tables.columns import BOOLEAN, CATEGORY, DATE, KINDS, NUMBER, Column, Place, column_of_file, truth
+from sosbands.tables.rows import NUMBERS
 
 DATES_AS_NUMBERS = "count dates in a unit from some date, such as days since the first, and give spans of time in one"
 RECORD = "columns_"  # attribute of a model that the command line has fitted
@@ -25,21 +25,11 @@ RECORD = "columns_"  # attribute of a model that the command line has fitted
 
 @dataclass(frozen=True)
 class Columns:
-    """Names and kinds of the features, in the order that the model wants.
-
-    Attributes
-    ----------
-    kinds : dict of str to str
-        "number", "category", "boolean" or "date" for each feature.
-    target : str or None
-        None for a model that was not fitted by the command line.
-    levels : dict of str to list of str
-        Texts of each category among the learning rows, but for columns of identifiers.
-    """
+    """Names and kinds of the features, in the order that the model wants."""
 
     kinds: dict[str, str]
-    target: str | None = None
-    levels: dict[str, list[str]] = field(default_factory=dict)
+    target: str | None = None  # of a model that the command line has fitted
+    levels: dict[str, list[str]] = field(default_factory=dict)  # texts among the learning rows, but of identifiers
 
     @classmethod
     def of_model(cls, model: Any, path: Any) -> Columns:
@@ -50,7 +40,7 @@ class Columns:
         names = getattr(model, "feature_names_in_", None)
         if names is not None and encoder is not None:
             return cls(encoder.kinds_, None, _levels(encoder))
-        if names is None or not getattr(model, "reads_numbers_", False):
+        if names is None or model.reader_.kind != NUMBERS:
             raise ValueError(
                 f"{path} was not written by `sosbands fit` and does not say which columns it needs: fit it from a data "
                 "frame and with the default point model, or use it in Python"
@@ -98,14 +88,22 @@ class Columns:
 
     def _values(self, name: str, table: Any, file: TableFile, first_row: int) -> Any:
         pd = need("pandas")
-        place, kind, column = Place(file.path, name, first_row), self.kinds[name], table.column(name)
+        kind = self.kinds[name]
+        column = cells_of(table, name, file, kind, first_row)
         if kind == NUMBER:
-            return numbers(column, place)
+            return column.numbers(NUMBER)
         if kind == DATE:
-            since_1970 = days(column, place)
+            since_1970 = column.numbers(DATE)
             from_python = self.target is None  # a model that has learnt from dates, not from days
             return pd.to_datetime(since_1970, unit="D") if from_python else since_1970
-        return pd.Series(booleans(column, place) if kind == BOOLEAN else categories(column), dtype=object)
+        levels, codes = column.texts()
+        if kind == BOOLEAN:
+            wrong = [text for text in levels if text and truth(text) is None]
+            if wrong:
+                position, text = column.first(wrong)
+                raise column.error(f"{text!r} is neither true nor false", position)
+            levels = [text.lower() for text in levels]
+        return pd.Series(np.array(levels, dtype=object)[codes], dtype=object)
 
     def read(self, file: TableFile, target: str | None = None, dropping: Output | None = None) -> tuple[Any, Array]:
         """All rows: features as a data frame, and the target as finite numbers; `dropping` as in `learn_columns`."""
@@ -113,16 +111,20 @@ class Columns:
         assert target is not None
         check_column(file, target)
         table = file.read([*self.features, *([] if target in self.kinds else [target])])
-        y = read_target(table.column(target), Place(file.path, target), dropping)
-        return with_target(self.frame(table, file), y)
+        return self.with_target(table, file, read_target(table, target, file, dropping))
+
+    def with_target(self, table: Any, file: TableFile, y: Array) -> tuple[Any, Array]:
+        """The rows of a table that have a target."""
+        frame, known = self.frame(table, file), ~np.isnan(y)
+        return (frame, y) if known.all() else (frame[known].reset_index(drop=True), y[known])
 
 
 def _encoder_of(model: Any) -> TableEncoder | None:
     """What makes numbers of the columns of a model, if that is known."""
-    kept = hasattr(model, RECORD) or getattr(model, "model_sees_points_", False)
-    found = getattr(model, "preprocessor_", None) if kept else None
-    found = getattr(model, "table_encoder_", None) if found is None else found
-    return found if isinstance(found, TableEncoder) else None
+    reader = getattr(model, "reader_", None)
+    if reader is None or not (hasattr(model, RECORD) or reader.model_sees_points):
+        return None
+    return reader.preprocessor if isinstance(reader.preprocessor, TableEncoder) else None
 
 
 def _levels(encoder: TableEncoder | None) -> dict[str, list[str]]:
@@ -149,17 +151,17 @@ def learn_columns(
     if not features:
         raise ValueError(f"{file.path} has no column left to learn from besides the target {target!r}")
     table = file.read([*features, target])
-    y = read_target(table.column(target), Place(file.path, target), dropping)
+    y = read_target(table, target, file, dropping)
     kinds: dict[str, str] = {}
     problems = []
     for name in features:
         try:
-            kinds[name] = CATEGORY if name in as_category else kind_of(table.column(name), Place(file.path, name))
+            kinds[name] = CATEGORY if name in as_category else kind_of(cells_of(table, name, file))
         except ValueError as error:
             problems.append(error)
     raise_all(problems, file)
     columns = Columns(kinds, target)
-    return columns, *with_target(columns.frame(table, file), y)
+    return columns, *columns.with_target(table, file, y)
 
 
 def raise_all(problems: Sequence[ValueError], file: TableFile) -> None:
@@ -171,39 +173,46 @@ def raise_all(problems: Sequence[ValueError], file: TableFile) -> None:
         raise ValueError(f"{file.path}: {len(problems)} columns cannot be read\n{told}")
 
 
-def with_target(frame: Any, y: Array) -> tuple[Any, Array]:
-    """The rows that have a target."""
-    known = ~np.isnan(y)
-    return (frame, y) if known.all() else (frame[known].reset_index(drop=True), y[known])
+def cells_of(table: Any, name: str, file: TableFile, kind: str | None = None, first_row: int = 1) -> Column:
+    """A column of a table that was read from a file, from some row on; the first one after the header is 1."""
+    ending = "" if kind else "; leave it out with --drop"
+    place = Place(str(file.path), first_row, remedy="use --category or --drop", ending=ending)
+    return column_of_file(table.column(name), name, place, kind)
 
 
-def read_target(column: Any, place: Place, dropping: Output | None = None) -> Array:
+def kind_of(column: Column) -> str:
+    """The kind of a column, decided by all of its cells."""
+    if column.is_empty:
+        raise column.error("every cell is missing; leave the column out with --drop")
+    return column.decided()
+
+
+def read_target(table: Any, name: str, file: TableFile, dropping: Output | None = None) -> Array:
     """The target: a finite number in every row, or NaN in those to be dropped."""
     try:
-        values = numbers(column, place)
+        column = cells_of(table, name, file, NUMBER)
+        values = column.numbers(NUMBER)
     except ValueError as error:
-        advice = f"; {DATES_AS_NUMBERS}" if _holds_times(column, place) else ""
+        advice = f"; {DATES_AS_NUMBERS}" if _holds_times(table, name, file) else ""
         raise ValueError(f"{error} (the target must be numbers{advice})") from error
     missing = np.flatnonzero(np.isnan(values))
     if len(missing) == len(values):
-        raise place.error("the target is missing in every row")
+        raise column.error("the target is missing in every row")
     if len(missing) and dropping is None:
         number = f"{len(missing)} of {many(len(values), 'row')}"
-        raise place.error(
+        raise column.error(
             f"the target is missing, in {number} in all; correct them, or leave them out with --drop-missing-target",
             int(missing[0]),
         )
     if len(missing) and dropping is not None:
-        dropping.note(
-            f"{len(missing)} of {many(len(values), 'row')} left out, as their target {place.column!r} is missing"
-        )
+        dropping.note(f"{len(missing)} of {many(len(values), 'row')} left out, as their target {name!r} is missing")
     return values
 
 
-def _holds_times(column: Any, place: Place) -> bool:
+def _holds_times(table: Any, name: str, file: TableFile) -> bool:
     """Whether a column is one of dates or spans of time, also as texts."""
     try:
-        return bool(need("pyarrow.types").is_temporal(column.type)) or kind_of(column, place) == DATE
+        return need("pyarrow.types").is_temporal(table[name].type) or cells_of(table, name, file).decided() == DATE
     except ValueError:
         return False
 
@@ -257,3 +266,10 @@ def kinds_in_words(columns: Columns) -> str:
     counts = [(kind, len(columns.of_kind(kind))) for kind in KINDS]
     shown = ", ".join(many(count, kind) for kind, count in counts if count).replace("categorys", "categories")
     return f"{many(len(columns.kinds), 'column')}: {shown}"
+
+
+def report_gaps(columns: Columns, frame: Any, output: Output) -> None:
+    """Say what had to be made up for in rows that were read at once."""
+    tally = Tally(columns)
+    tally.count(frame)
+    tally.report(output)

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Self
 
 import numpy as np
 import typer
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 
 from sosbands import SoSBandRegressor
 from sosbands._files import check_place, same_file
+from sosbands._types import Array
 from sosbands._words import many
+from sosbands.bands import BandSettings
 from sosbands.baselines import METHODS, make_method
 from sosbands.cli import options
+from sosbands.cli.app import Stopped
 from sosbands.cli.columns import Columns, learn_columns
-from sosbands.cli.estimators import band_regressor, check_model, point_model, read_point_model, table_preprocessor
-from sosbands.cli.given_models import GivenModel, model_files
-from sosbands.cli.interruption import Stopped
-from sosbands.cli.kept_runs import DAYS, kept_runs
-from sosbands.cli.output import Output, wrapped
-from sosbands.cli.progress import stages
+from sosbands.cli.estimators import (
+    GivenModel,
+    band_regressor,
+    check_model,
+    introduce,
+    point_model,
+    table_preprocessor,
+)
+from sosbands.cli.options import option
+from sosbands.cli.output import Output, stages, wrapped
 from sosbands.cli.table_files import check_output, open_table, table_suffix, write_rows
-from sosbands.cli.table_method import TableMethod
 from sosbands.comparison import ComparisonResult, judgement
 from sosbands.comparison import compare as run_comparison
 from sosbands.regressors import PAPER_SETTINGS
@@ -34,82 +40,60 @@ from sosbands.tuning import Rules
 
 SOS, PAPER, SPLIT = "sos", "sos-paper", "split"
 KNOWN = (SOS, PAPER, *METHODS)
-AROUND_MODEL = (SOS, PAPER, SPLIT, "local", "squared-sos")  # the methods that have a point model
+WORDS = ", ".join(KNOWN)
+AROUND_MODEL = (SOS, PAPER, SPLIT, "local")  # the methods that have a point model
 RELATIVE = "relative_width"  # to split conformal prediction
+SHOWN = ("coverage", "mean_width", RELATIVE, "interval_score", "worst_set_coverage")  # columns of the summary
 # The paper's problem and the rules by which it is tuned, around the same point model as the other methods.
 PAPER_RULES = Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive")
-PAPER_BANDS = {**PAPER_SETTINGS, "constant": False, "rules": PAPER_RULES}
+PAPER_BANDS = {**PAPER_SETTINGS, "bands": BandSettings(constant=False), "rules": PAPER_RULES}
 
 
 def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in KNOWN:
-            raise typer.BadParameter(f"{name!r} is not one of {', '.join(KNOWN)}")
+            raise typer.BadParameter(f"{name!r} is not one of {WORDS}")
     if len(set(names)) < len(names):
         raise typer.BadParameter(f"{text!r} names a method twice")
     return names
 
 
-def compare(  # noqa: PLR0913
-    data: options.DataPath,
-    target: options.Target,
-    methods: Annotated[
-        Any,
-        typer.Option("--methods", metavar="A,B,...", parser=_names, help=f"Some of {', '.join(KNOWN)}."),
-    ] = "sos,split,local,cqr-forest",
-    repetitions: Annotated[
-        int, typer.Option("--repetitions", metavar="N", parser=options.whole_number(1), help="Number of random splits.")
-    ] = 10,
-    confidence_level: options.NewLevel = 0.9,
-    model: options.Model = "auto",
-    refit: options.Refit = False,
-    score: options.Score = "auto",
-    symmetry_penalty: options.SymmetryPenalty = "auto",
-    lengthscale: options.Lengthscale = "auto",
-    base_scale: options.BaseScale = "auto",
-    noise_features: options.NoiseFeatures = "auto",
-    width_penalty: options.WidthPenalty = "auto",
-    learning_coverage: options.LearningCoverage = "auto",
-    outlier_fraction: options.OutlierFraction = "0",
-    rank: options.Rank = "auto",
-    max_seconds: options.MaxSeconds = "60",
-    rows: Annotated[
-        int | None,
-        typer.Option("--rows", metavar="N", parser=options.whole_number(10), help="Take only so many rows, at random."),
-    ] = None,
-    drop: options.Drop = [],  # noqa: B006
-    category: options.Category = [],  # noqa: B006
-    drop_missing_target: options.DropMissingTarget = False,
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            "--store", metavar="FILE", help="Keep every finished run in this file, for more methods and repetitions."
-        ),
-    ] = None,
-    other_code: options.OtherCode = "refuse",
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start anew, even if the same command was interrupted before.")
-    ] = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="TABLE", help="CSV or Parquet file for the summary.")
-    ] = None,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    json: options.Json = False,
+@options.spelled
+def compare(
+    *,
+    data: Path = options.DATA_PATH,
+    target: str = options.TARGET,
+    methods: Any = option("sos,split,local,cqr-forest", "A,B,...", f"Some of {WORDS}.", parser=_names),
+    repetitions: int = option(10, "N", "Number of random splits.", parser=options.whole_number(1)),
+    confidence_level: float = options.LEVEL,
+    point: options.PointModel,
+    score: str = options.SCORE,
+    choice: options.BandChoice,
+    limits: options.BandLimits,
+    rows: int | None = option(None, "N", "Take only so many rows, at random.", parser=options.whole_number(10)),
+    reading: options.Reading,
+    store: Path | None = option(
+        None, "FILE", "Keep every finished run in this file, for more methods and repetitions."
+    ),
+    other_code: str = options.OTHER_CODE,
+    output: Path | None = option(None, "TABLE", "CSV or Parquet file for the summary.", "-o", "--output"),
+    seed: int = options.SEED,
+    jobs: int | None = options.JOBS,
+    json: bool = options.JSON,
 ) -> None:
     """Compare interval methods: coverage, width, interval score and time, over repeated splits of DATA.
 
     Each split gives 40 % of the rows to learn from, 40 % to calibrate and 20 % to test, the same for all methods. Gaps
     are filled and texts encoded by the learning rows of each split. After an interruption the same command continues
-    within a week.
+    with the runs in its --store.
 
     \b
     Example:
       sosbands compare data.csv --target price --methods sos,cqr-forest --repetitions 20 --store runs.jsonl
     """  # noqa: D301
     says = Output(json)
-    inputs = [data, *model_files(model)]
+    inputs = [data, *point.files]
     if output is not None:
         table_suffix(output, "output")
         check_output(output, apart_from=inputs)
@@ -117,62 +101,47 @@ def compare(  # noqa: PLR0913
         check_place(store, "--store", apart_from=inputs)
         if output is not None and same_file(store, output):
             raise ValueError(f"--store {store} and output {output} are one file: expected two")
-    bands = {
-        "conformal_score": score,
-        "base_scale": base_scale,
-        "noise_features": noise_features,
-        "width_penalty": width_penalty,
-        "learning_coverage": learning_coverage,
-        "outlier_fraction": outlier_fraction,
-        "rank": rank,
-        "max_seconds": max_seconds,
-    }
     with says.listening(), stages("comparing", shown=not json) as step:
-        point_model = read_point_model(model, refit=refit)
+        given = point.read()
         step(f"reading {data}")
-        columns, frame, y = learn_columns(
-            open_table(data), target, drop, category, says if drop_missing_target else None
-        )
-        check_model(point_model, columns)
-        if isinstance(point_model, GivenModel):
-            point_model.introduce(says, columns, frame, data)
-        X, y = _some_rows(frame, y, rows, seed)
+        columns, frame, y = learn_columns(open_table(data), target, *reading.of(says))
+        check_model(given, columns)
+        introduce(given, says, columns, frame, data)
+        if rows is not None and rows < len(y):
+            chosen = np.sort(np.random.default_rng(seed).choice(len(y), rows, replace=False))
+            frame, y = frame.iloc[chosen].reset_index(drop=True), y[chosen]
         step(f"{many(len(y), 'row')}; {many(len(methods) * repetitions, 'run')} of {many(len(methods), 'method')}")
-    dial = {"symmetry_penalty": symmetry_penalty, "lengthscale": lengthscale}
-    maker = MethodMaker(columns, point_model, dial, bands, confidence_level)
+    bands = limits.settings(score, choice)
+    dial = {name: bands.pop(name) for name in ("symmetry_penalty", "lengthscale")}
+    maker = MethodMaker(columns, given, dial, bands, confidence_level)
     made = {name: maker.make(name) for name in methods}
-    settings = {
-        "methods": {name: maker.make(name) for name in (SOS, PAPER, "split")},
-        "level": confidence_level,
-        "seed": seed,
-    }
-    keeping = nullcontext(store) if store is not None else kept_runs(X, y, settings, says, fresh=fresh)
-    with says.listening(), keeping as runs:
+    with says.listening():
         try:
             result = run_comparison(
                 made,
-                X,
+                frame,
                 y,
                 n_repetitions=repetitions,
                 confidence_level=confidence_level,
                 n_jobs=jobs,
                 random_state=seed,
-                store=runs,
-                other_code=other_code if store is not None else "again",
+                store=store,
+                other_code=other_code,
                 verbose=int(not json),
             )
         except (KeyboardInterrupt, Stopped):
-            if runs is not None and runs.exists():
-                anew = "" if store is not None else f" within {DAYS} days, unless with --fresh"
-                print(f"finished runs are in {runs}: the same command continues{anew}", file=sys.stderr)
+            if store is not None and store.exists():
+                print(f"finished runs are in {store}: the same command continues", file=sys.stderr)
             raise
     if len(result.failures) == len(result.rows):
         raise ValueError(f"every run failed, the first with {result.failures[0]['error']}")
     result = with_relative_width(result)
+    shown = [name for name in SHOWN if name in result.metrics]
+    table = result.table(shown)
     if output is not None:
-        write_rows(output, [_rounded(row) for row in result.table(_shown(result))])
+        write_rows(output, [{name: _rounded(cell) for name, cell in row.items()} for row in table])
     with says.listening():
-        text, found = _told(result, methods)
+        text, found = _told(result, methods, shown)
     says.result(text, found)
 
 
@@ -204,14 +173,12 @@ class MethodMaker:
         if name == "local":
             forest = RandomForestRegressor(min_samples_leaf=10)
             settings["scale_estimator"] = make_pipeline(table_preprocessor(self.columns, scale=False), forest)
-        if name == "squared-sos":
-            settings["preprocessor"] = table_preprocessor(self.columns)
         return make_method(name, **settings)
 
 
 def with_relative_width(result: ComparisonResult) -> ComparisonResult:
     """The same rows, with each mean width over that of split conformal prediction on the same rows, if that ran."""
-    split = result._by_repetition(SPLIT, "mean_width") if SPLIT in result.methods else {}
+    split = {row["repetition"]: row.get("mean_width", 0.0) for row in result.rows if row["method"] == SPLIT}
     rows = []
     for row in result.rows:
         width = split.get(row["repetition"], 0.0)
@@ -220,27 +187,14 @@ def with_relative_width(result: ComparisonResult) -> ComparisonResult:
     return replace(result, rows=rows)
 
 
-def _shown(result: ComparisonResult) -> list[str]:
-    """Columns of the summary."""
-    wanted = ("coverage", "mean_width", RELATIVE, "interval_score", "worst_set_coverage")
-    return [name for name in wanted if name in result.metrics]
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
-def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
-
-
-def _some_rows(X: Any, y: Any, rows: int | None, seed: int) -> tuple[Any, Any]:
-    if rows is None or rows >= len(y):
-        return X, y
-    chosen = np.sort(np.random.default_rng(seed).choice(len(y), rows, replace=False))
-    return X.iloc[chosen].reset_index(drop=True), y[chosen]
-
-
-def _told(result: ComparisonResult, methods: list[str]) -> tuple[str, dict[str, Any]]:
+def _told(result: ComparisonResult, methods: list[str], shown: list[str]) -> tuple[str, dict[str, Any]]:
     """The result in words and as data."""
     differences = result.differences("interval_score", reference=methods[0]) if len(methods) > 1 else []
-    text = result.describe(_shown(result))
+    text = result.describe(shown)
     if differences:
         compared = f"Difference of the interval score (lower is better) to {methods[0]}"
         several = any(row["n"] > 1 for row in differences)
@@ -255,10 +209,40 @@ def _told(result: ComparisonResult, methods: list[str]) -> tuple[str, dict[str, 
         "n_learning": result.sizes.n_learn,
         "n_calibration": result.sizes.n_calibration,
         "n_test": result.sizes.n_test,
-        "table": list(result.table(_shown(result))),
+        "table": list(result.table(shown)),
         "differences": list(differences),
         "remarks": result.remarks,
         "judgement": verdict,
         "rows": result.rows,
     }
     return text, data
+
+
+class TableMethod(BaseEstimator):  # type: ignore[misc]
+    """A method of data frames of finite numbers, behind a preprocessor of tables; both are fitted to the same rows.
+
+    All rows given to `fit` are learnt from: `calibration_size` of the method must be None, as rows that it held back
+    would have a say in the preprocessing.
+    """
+
+    def __init__(self, method: Any, preprocessor: Any) -> None:
+        self.method = method
+        self.preprocessor = preprocessor
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit both to the learning rows."""
+        if self.method.calibration_size is not None:
+            raise ValueError(f"method has calibration_size={self.method.calibration_size!r}: expected None")
+        self.preprocessor_ = clone(self.preprocessor).set_output(transform="pandas")
+        learning = self.preprocessor_.fit_transform(X, y)  # in which no row knows its own target
+        self.method_ = clone(self.method).fit(learning, y)
+        return self
+
+    def conformalize(self, X: Any, y: Any) -> Self:
+        """Calibrate the method."""
+        self.method_.conformalize(self.preprocessor_.transform(X), y)
+        return self
+
+    def predict_interval(self, X: Any, confidence_level: float) -> Array:
+        """Intervals of the method."""
+        return self.method_.predict_interval(self.preprocessor_.transform(X), confidence_level)  # type: ignore[no-any-return]

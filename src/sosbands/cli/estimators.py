@@ -1,18 +1,29 @@
-"""Estimators from the words of the command line."""
+"""Estimators from the words of the command line: our point models by name, and regressors of the user's own."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sosbands import SmoothingSplineRegressor, SoSBandRegressor
+from sosbands._words import listed, many
 from sosbands.cli.columns import Columns
-from sosbands.cli.given_models import GivenModel
-from sosbands.cli.output import listed
+from sosbands.cli.output import Output
 from sosbands.point_models import GaussianProcess
+from sosbands.saving.files import check_savable
 from sosbands.tables import TableEncoder
-from sosbands.tables.kinds import BOOLEAN, CATEGORY
+from sosbands.tables.columns import BOOLEAN, CATEGORY, DATE
 
 MODELS = ("auto", "gp", "forest", "boosting", "linear", "spline")
+PICKLES = (".joblib", ".pkl", ".pickle")
+TRIED_ROWS = 5  # by which a model shows that it predicts
 RESIDUALS = {"gp": "leave-one-out", "spline": "in-sample"}  # as the library's rule, which knows no pipelines
 
 
@@ -26,30 +37,15 @@ def point_model(name: str, *, seed: int | None, jobs: int | None) -> Any:
     from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
     from sklearn.linear_model import RidgeCV
 
-    if name == "auto":
-        return None
-    if name == "gp":
-        return GaussianProcess()
-    if name == "forest":
-        return RandomForestRegressor(min_samples_leaf=5, random_state=seed, n_jobs=jobs)
-    if name == "boosting":
-        return HistGradientBoostingRegressor(random_state=seed)
-    if name == "linear":
-        return RidgeCV(alphas=[10.0**k for k in range(-3, 4)])
-    if name == "spline":
-        return SmoothingSplineRegressor()
-    raise ValueError(f"model {name!r}: expected one of {', '.join(MODELS)}")
-
-
-def read_point_model(source: str, *, refit: bool) -> str | GivenModel:
-    """One of our names, or the user's own model."""
-    if source in MODELS:
-        if refit:
-            raise ValueError(
-                f"--refit with --model {source}: expected a regressor of your own, as others are always fitted"
-            )
-        return source
-    return GivenModel.read(source, refit=refit)
+    made: dict[str, Callable[[], Any]] = {
+        "auto": lambda: None,
+        "gp": GaussianProcess,
+        "forest": lambda: RandomForestRegressor(min_samples_leaf=5, random_state=seed, n_jobs=jobs),
+        "boosting": lambda: HistGradientBoostingRegressor(random_state=seed),
+        "linear": lambda: RidgeCV(alphas=[10.0**k for k in range(-3, 4)]),
+        "spline": SmoothingSplineRegressor,
+    }
+    return made[name]()
 
 
 def check_model(name: str | GivenModel, columns: Columns) -> None:
@@ -80,3 +76,177 @@ def band_regressor(
     return SoSBandRegressor(
         regressor, preprocessor=table_preprocessor(columns), random_state=seed, n_jobs=jobs, **settings
     )
+
+
+def is_given(text: str) -> bool:
+    """Whether a text names a model of the user's, not one of ours."""
+    module, colon, name = text.rpartition(":")
+    parts = [*module.split("."), *name.split(".")]
+    return Path(text).suffix.lower() in PICKLES or bool(colon and all(part.isidentifier() for part in parts))
+
+
+def importable_here() -> None:
+    """Let modules be found in the current folder, too, after all other places."""
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+
+
+@dataclass(frozen=True)
+class GivenModel:
+    """A regressor of the user's."""
+
+    source: str  # what --model said
+    regressor: Any
+    is_fitted: bool  # it is used as it is; otherwise copies of it are fitted
+
+    @classmethod
+    def read(cls, source: str, *, refit: bool = False) -> GivenModel:
+        """Read the file, or import the module: code in them runs."""
+        found = _read_file(source) if Path(source).suffix.lower() in PICKLES else _imported(source)
+        _check_regressor(source, found)
+        fitted = _is_fitted(found) and not refit
+        if not fitted and not (hasattr(found, "fit") and hasattr(found, "get_params")):
+            raise ValueError(
+                f"--model {source}: a {type(found).__name__} cannot be copied and fitted, expected a regressor"
+            )
+        return cls(source, found, fitted)
+
+    def names(self, columns: Columns) -> list[str]:
+        """The columns that a fitted model wants, in its order; all columns for any other."""
+        model, features = self.regressor, columns.features
+        wanted = getattr(model, "feature_names_in_", None) if self.is_fitted else None
+        if wanted is not None:
+            missing = [str(name) for name in wanted if name not in features]
+            if missing:
+                raise ValueError(
+                    f"--model {self.source} was fitted to columns that are not there: {listed(missing)} (there are "
+                    f"{listed(features)})"
+                )
+            return [str(name) for name in wanted]
+        count = getattr(model, "n_features_in_", None) if self.is_fitted else None
+        if count is not None and count != len(features):
+            raise ValueError(
+                f"--model {self.source} was fitted to {many(int(count), 'column')} without names, there are "
+                f"{len(features)}: {listed(features)}; leave others out with --drop"
+            )
+        return features
+
+    def pipeline(self, columns: Columns) -> Any:
+        """A regressor of data frames with these columns, each of which the model gets in the type that pandas has."""
+        from sklearn.base import clone
+        from sklearn.frozen import FrozenEstimator
+        from sklearn.pipeline import Pipeline
+
+        from sosbands.point_models import TableColumns
+
+        names = self.names(columns)
+        texts, booleans, dates = (
+            [name for name in columns.of_kind(kind) if name in names] for kind in (CATEGORY, BOOLEAN, DATE)
+        )
+        nameless = self.is_fitted and not hasattr(self.regressor, "feature_names_in_")
+        as_array = nameless and hasattr(self.regressor, "n_features_in_")
+        table = TableColumns(names, texts, booleans, dates, as_array=as_array)
+        model = FrozenEstimator(self.regressor) if self.is_fitted else clone(self.regressor)
+        return Pipeline([("table", table), ("model", model)])
+
+    @property
+    def residuals(self) -> str:
+        """Which residuals say how far the model is off: a model that is used as it is has not seen the rows."""
+        return "in-sample" if self.is_fitted else "out-of-fold"
+
+    def try_out(self, says: Output, columns: Columns, frame: Any, data: Path) -> None:
+        """Say of a fitted model how it is used, after it has predicted a few rows: if it fails, then at once."""
+        some = frame.head(TRIED_ROWS)
+        try:
+            found = np.asarray(self.pipeline(columns).predict(some), dtype=float)
+        except Exception as error:
+            raise ValueError(
+                f"--model {self.source} fails to predict rows of {data} ({type(error).__name__}: {error})"
+            ) from error
+        if found.shape not in ((len(some),), (len(some), 1)) or not np.isfinite(found).all():
+            raise ValueError(
+                f"--model {self.source} gives {np.array2string(found, precision=4)} for {many(len(some), 'row')}: "
+                "expected a finite number for each"
+            )
+        says.note(
+            f"{self.source} is fitted already and used as it is: none of these rows should be among those that it was "
+            "fitted to, else intervals are too narrow; --refit fits a copy to the learning rows"
+        )
+
+
+def _read_file(source: str) -> Any:
+    import joblib
+
+    if not Path(source).is_file():
+        raise ValueError(f"--model {source}: no such file")
+    importable_here()  # its classes may be defined there
+    try:
+        return joblib.load(source)
+    except Exception as error:
+        raise ValueError(f"--model {source} cannot be read ({type(error).__name__}: {error})") from error
+
+
+def _imported(source: str) -> Any:
+    module, _, path = source.rpartition(":")
+    importable_here()
+    try:
+        found: Any = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
+            raise ValueError(f"--model {source}: importing {module} failed ({error})") from error
+        raise ValueError(f"--model {source}: there is no module {module} in {os.getcwd()} or installed") from error
+    except Exception as error:
+        raise ValueError(f"--model {source}: importing {module} failed ({type(error).__name__}: {error})") from error
+    for name in path.split("."):
+        if not hasattr(found, name):
+            where = getattr(found, "__file__", None) or module
+            raise ValueError(f"--model {source}: {where} has no attribute {name!r}")
+        found = getattr(found, name)
+    if isinstance(found, type) or (callable(found) and not hasattr(found, "predict")):
+        try:
+            return found()
+        except Exception as error:
+            raise ValueError(f"--model {source}: calling it failed ({type(error).__name__}: {error})") from error
+    return found
+
+
+def _check_regressor(source: str, found: Any) -> None:
+    from sklearn.base import is_classifier
+
+    if not hasattr(found, "predict"):
+        raise ValueError(f"--model {source} is a {type(found).__name__} without predict: expected a regressor")
+    if hasattr(found, "predict_interval"):
+        raise ValueError(
+            f"--model {source} is a {type(found).__name__}, which has intervals of its own: expected a regressor"
+        )
+    if is_classifier(found):
+        raise ValueError(f"--model {source} is the classifier {type(found).__name__}: expected a regressor")
+
+
+def _is_fitted(model: Any) -> bool:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    if not hasattr(model, "fit"):
+        return True
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
+
+
+def introduce(
+    model: str | GivenModel, says: Output, columns: Columns, frame: Any, data: Path, *, to_save: bool = False
+) -> None:
+    """Complain of a model of the user's that fails on these rows, or that no file can hold; say how it is used."""
+    if not isinstance(model, GivenModel):
+        return
+    if to_save:
+        try:
+            check_savable(model.regressor)
+        except ValueError as error:
+            raise ValueError(f"--model {model.source}: {error}") from error
+    if model.is_fitted:
+        model.try_out(says, columns, frame, data)

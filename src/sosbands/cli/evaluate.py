@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import typer
 
 from sosbands._types import Array
 from sosbands._words import many
 from sosbands.cli import options
-from sosbands.cli.columns import Columns, Tally
-from sosbands.cli.intervals import BOTH, LOWER_SHARE, UPPER, Asked, Quantiles, labels_of
-from sosbands.cli.model_files import load_model
-from sosbands.cli.output import Output, percent, short
-from sosbands.cli.progress import stages
-from sosbands.cli.split_width import split_widths
-from sosbands.cli.table_files import open_table
+from sosbands.cli.opened import BOTH, UPPER, Asked, Opened, split_width
+from sosbands.cli.output import Output, percent, short, stages
 from sosbands.comparison.text_table import TextTable
 from sosbands.conformal import conformal_rank
-from sosbands.tables.kinds import CATEGORY
+from sosbands.conformal.asked import Intervals
 
 UNLIKELY = 1e-3
 COUNTS = ("n", "n_infinite", "n_empty")
-NOT_SHOWN = ("hsic",)  # has the squared unit of the target, and no meaning of its own
-OF_BOTH_ENDS = ("coverage_lower", "coverage_upper", "median_width", "interval_score", "distance_correlation", "n_empty")
+OF_BOTH_ENDS = (
+    "coverage_lower",
+    "coverage_upper",
+    "mean_width",
+    "median_width",
+    "interval_score",
+    "distance_correlation",
+    "worst_set_coverage_lower",
+    "worst_set_coverage_upper",
+    "n_empty",
+)
+# What is shown, in this order; HSIC has the squared unit of the target, and no meaning of its own.
 MEANINGS = {
     "coverage": "share of rows inside their interval; {level} is {promised} on average",
     "coverage_lower": "share of rows not below their interval",
@@ -50,18 +54,15 @@ MEANINGS = {
 
 
 def evaluate(
-    model: options.ModelPath,
-    data: options.DataPath,
-    target: Annotated[
-        str | None,
-        typer.Option("--target", metavar="COLUMN", help="Column of the truth; by default the one the model predicts."),
-    ] = None,
-    confidence_level: options.Levels = [],  # noqa: B006
-    side: options.NewSide = None,
-    groups: options.NewGroups = None,
-    drop_missing_target: options.DropMissingTarget = False,
-    trust: options.Trust = [],  # noqa: B006
-    json: options.Json = False,
+    model: Path = options.MODEL_PATH,
+    data: Path = options.DATA_PATH,
+    target: str | None = options.NEW_TARGET,
+    confidence_level: list[str] = options.LEVELS,
+    side: str | None = options.NEW_SIDE,
+    groups: str | None = options.NEW_GROUPS,
+    drop_missing_target: bool = options.DROP_MISSING_TARGET,
+    trust: list[str] = options.TRUST,
+    json: bool = options.JSON,
 ) -> None:
     """Compare the intervals of a model with the truth, on rows that it has not seen.
 
@@ -70,110 +71,61 @@ def evaluate(
       sosbands evaluate price.model test.csv --target price
     """  # noqa: D301
     says = Output(json)
-    file = open_table(data)
-    fitted = load_model(model, trust)
-    columns, asked = Columns.of_model(fitted, model), Asked.of_model(fitted, side, groups)
-    asked.prepare(fitted, model)
-    target = target or columns.target
-    if target is None:
-        raise ValueError(f"{model} does not say what it predicts: give --target")
-    columns.check(file, says, also_used=[target, *([asked.groups] if asked.groups else [])])
-    asked.check(file)
+    opened = Opened.of(says, model, trust, data, side=side, groups=groups)
+    opened.check(target)
+    fitted, asked = opened.fitted, opened.asked
     levels = [float(level) for level in confidence_level or [fitted.confidence_level]]
     with says.listening(), stages("evaluating", shown=not json) as step:
-        step(f"reading {data}")
-        frame, y, labels = read_rows(columns, asked, file, target, says if drop_missing_target else None)
+        frame, y, labels = opened.rows(step, drop=drop_missing_target)
         step(f"evaluating {many(len(y), 'row')}")
-        found = [_metrics(fitted, asked, frame, y, labels, level) for level in levels]
-    tally = Tally(columns)
-    tally.count(frame)
-    tally.report(says)
+        found = [_metrics(opened, frame, y, labels, level) for level in levels]
     for level, metrics in zip(levels, found, strict=True):
         _doubt(says, fitted, asked, metrics, level)
     named = " and ".join(percent(level) for level in levels)
     ends = "intervals" if asked.side == BOTH else f"{asked.side} ends"
+    each = [{"confidence_level": level, **metrics} for level, metrics in zip(levels, found, strict=True)]
     says.result(
-        f"{named} {ends} of {model} on {data}\n\n{_table(found, levels, hasattr(fitted, 'copies_'))!r}",
-        _data(found, levels, asked),
+        f"{named} {ends} of {model} on {data}\n\n{_table(found, levels, bool(fitted.calibration_.copies))!r}",
+        {"side": asked.side, **(each[0] if len(each) == 1 else {"levels": each})},
     )
 
 
-def read_rows(
-    columns: Columns, asked: Asked, file: Any, target: str, dropping: Output | None = None
-) -> tuple[Any, Array, Any]:
-    """Features, target and groups, all of the same rows."""
-    if asked.groups is None or asked.groups in columns.kinds:
-        frame, y = columns.read(file, target, dropping)
-        return frame, y, None if asked.groups is None else labels_of(frame[asked.groups])
-    with_labels = replace(columns, kinds={**columns.kinds, asked.groups: CATEGORY})
-    frame, y = with_labels.read(file, target, dropping)
-    return frame.drop(columns=asked.groups), y, labels_of(frame[asked.groups])
-
-
-def _metrics(fitted: Any, asked: Asked, frame: Any, y: Array, labels: Any, level: float) -> dict[str, Any]:
+def _metrics(opened: Opened, frame: Any, y: Array, labels: Any, level: float) -> dict[str, Any]:
     """All that is measured, by name, in the order of the table."""
-    quantiles = Quantiles(fitted, asked, [level])
-    known = quantiles.known(labels, f"column {asked.groups!r}")
-    row = fitted.evaluate(frame, y, level, lower_share=LOWER_SHARE[asked.side], groups=known)
-    row = {name: value for name, value in row.items() if name not in NOT_SHOWN}
-    (split,) = split_widths(fitted, asked, [level], known) or [np.nan]
-    if asked.side == BOTH:
-        relative = {"relative_width": row["mean_width"] / split} if 0 < split < np.inf else {}
-        return _ordered(_after(row, "median_width", relative))
-    center, (ends,), _ = quantiles.at(frame, labels)
-    return _ordered(_of_one_end(asked, y, center, ends, level, row, split))
+    asked = opened.asked
+    row = opened.fitted.evaluate(frame, y, level, side=asked.side, groups=labels)
+    split = split_width(opened.fitted, asked.side, level, labels)
+    width, relative = "mean_width", "relative_width"
+    if asked.side != BOTH:
+        width, relative = "mean_reach", "relative_reach"
+        row = {name: value for name, value in row.items() if name not in OF_BOTH_ENDS}
+        row |= _of_one_end(asked, y, opened.intervals(frame, labels, [level]))
+    if 0 < split < np.inf:
+        row[relative] = row[width] / split
+    return {name: int(row[name]) if name in COUNTS else row[name] for name in MEANINGS if name in row}
 
 
-def _of_one_end(
-    asked: Asked, y: Array, center: Array, ends: Array, level: float, row: dict[str, Any], split: float
-) -> dict[str, Any]:
-    """What can be said of one end: those metrics that need no width, its distance from the prediction, and its loss."""
-    end = ends[:, 1] if asked.side == UPPER else ends[:, 0]
-    reach = asked.width(center, ends)
-    share = level if asked.side == UPPER else 1 - level  # of the rows that lie below the end
+def _of_one_end(asked: Asked, y: Array, found: Intervals) -> dict[str, float]:
+    """Distance of one end from the prediction, its loss, and how often there is none."""
+    (level,), upper = found.levels, asked.side == UPPER
+    end = (found.upper if upper else found.lower)[:, 0]
+    share = level if upper else 1 - level  # of the rows that lie below the end
     with np.errstate(invalid="ignore"):
         loss = np.maximum(share * (y - end), (share - 1) * (y - end))
-    own = {"mean_reach": float(reach.mean())}
-    own |= {"relative_reach": own["mean_reach"] / split} if 0 < split < np.inf else {}
-    own |= {"quantile_loss": float(loss.mean())}
-    sides = [name for name in row if name.endswith(("_lower", "_upper"))]
-    left = {name: value for name, value in row.items() if name not in (*OF_BOTH_ENDS, *sides, "mean_width")}
-    left["n_infinite"] = float(np.count_nonzero(np.isinf(end)))
-    return _after(left, "coverage", own)
-
-
-def _after(row: dict[str, Any], name: str, more: dict[str, Any]) -> dict[str, Any]:
-    """The row with more entries after one of its own."""
-    place = list(row).index(name) + 1
-    entries = list(row.items())
-    return dict([*entries[:place], *more.items(), *entries[place:]])
-
-
-def _ordered(row: dict[str, Any]) -> dict[str, Any]:
-    """Counts as whole numbers, and last."""
-    counts = {name: int(row[name]) for name in COUNTS if name in row}
-    return {**{name: value for name, value in row.items() if name not in COUNTS}, **counts}
+    infinite = float(np.count_nonzero(np.isinf(end)))
+    return {"mean_reach": float(asked.width(found).mean()), "quantile_loss": float(loss.mean()), "n_infinite": infinite}
 
 
 def _table(found: list[dict[str, Any]], levels: list[float], cross: bool) -> TextTable:
-    names = ["value"] if len(levels) == 1 else [percent(level) for level in levels]
-    level = levels[0] if len(levels) == 1 else None
+    """A line for each metric, with what it means."""
+    one = len(levels) == 1
+    names = ["value"] if one else [percent(level) for level in levels]
+    words = {"level": percent(levels[0]) if one else "the level", "promised": "aimed at" if cross else "promised"}
     rows = []
     for metric in found[0]:
         values = {name: short(each[metric]) for name, each in zip(names, found, strict=True)}
-        rows.append({"metric": metric, **values, "meaning": _meaning(metric, level, cross)})
+        rows.append({"metric": metric, **values, "meaning": MEANINGS[metric].format(**words)})
     return TextTable(rows)
-
-
-def _data(found: list[dict[str, Any]], levels: list[float], asked: Asked) -> dict[str, Any]:
-    """Numbers for one level, a list of such for several."""
-    each = [{"confidence_level": level, **metrics} for level, metrics in zip(levels, found, strict=True)]
-    return {"side": asked.side, **(each[0] if len(each) == 1 else {"levels": each})}
-
-
-def _meaning(name: str, level: float | None, cross: bool) -> str:
-    shown = "the level" if level is None else percent(level)
-    return MEANINGS.get(name, "").format(level=shown, promised="aimed at" if cross else "promised")
 
 
 def _doubt(says: Output, fitted: Any, asked: Asked, metrics: dict[str, Any], level: float) -> None:
@@ -185,7 +137,7 @@ def _doubt(says: Output, fitted: Any, asked: Asked, metrics: dict[str, Any], lev
     """
     from scipy.stats import betabinom
 
-    if hasattr(fitted, "copies_") or fitted.calibration_.decay is not None:
+    if fitted.calibration_.copies or fitted.calibration_.decay is not None:
         return
     m, n = fitted.n_calibration_, metrics["n"]
     k = conformal_rank(m, level)

@@ -1,61 +1,79 @@
-"""``sosbands fit``: learn a model from a table and save it."""
+"""``sosbands fit``: learn a model from a table, save it, and say what was learnt."""
 
 from __future__ import annotations
 
 import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
-from sosbands import SoSBandRegressor
+from sosbands._types import Array
 from sosbands._words import many
 from sosbands.cli import options
-from sosbands.cli.columns import Columns, Tally, kinds_in_words, learn_columns
-from sosbands.cli.estimators import band_regressor, read_point_model
-from sosbands.cli.given_models import GivenModel, model_files
-from sosbands.cli.interruption import choice_ends_early
-from sosbands.cli.intervals import BOTH, LOWER_SHARE, UPPER, Asked, apart, note_few_rows, with_groups
-from sosbands.cli.model_files import trust_options, types_to_trust
-from sosbands.cli.output import Output, percent, wrapped
-from sosbands.cli.progress import stages
-from sosbands.cli.split_width import record_split
-from sosbands.cli.table_files import check_output, open_table
+from sosbands.cli.app import choice_ends_early
+from sosbands.cli.columns import Columns, kinds_in_words, learn_columns, report_gaps
+from sosbands.cli.estimators import band_regressor, introduce
+from sosbands.cli.opened import BOTH, UPPER, Asked, labels_of, record_split, trust_options
+from sosbands.cli.options import flag, option
+from sosbands.cli.output import Output, percent, stages, wrapped
+from sosbands.cli.table_files import TableFile, check_output, open_table
+from sosbands.conformal import points_needed, side_levels
+from sosbands.conformal.asked import SIDES
 from sosbands.point_models import ModelBlend
-from sosbands.point_models.outputs import model_name
+from sosbands.point_models.user_model import model_name
+from sosbands.regressors.checks import is_cross
+from sosbands.saving import save
+from sosbands.tables.rows import held_back
+
+FEW = 20  # learning rows, from which hardly anything can be learnt
 
 
+@options.spelled
 def fit(  # noqa: PLR0913
-    data: options.DataPath,
-    target: options.Target,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="MODEL", help="File to write.")],
-    model: options.Model = "auto",
-    refit: options.Refit = False,
-    confidence_level: options.NewLevel = 0.9,
-    side: options.Side = BOTH,
-    groups: options.Groups = None,
-    groups_as_feature: options.GroupsAsFeature = False,
-    calibration: options.Calibration = "symmetric",
-    score: options.Score = "auto",
-    calibration_size: options.CalibrationSize = "0.5",
-    symmetry_penalty: options.SymmetryPenalty = "auto",
-    lengthscale: options.Lengthscale = "auto",
-    base_scale: options.BaseScale = "auto",
-    noise_features: options.NoiseFeatures = "auto",
-    width_penalty: options.WidthPenalty = "auto",
-    learning_coverage: options.LearningCoverage = "auto",
-    nested_coverages: options.NestedCoverages = [],  # noqa: B006
-    outlier_fraction: options.OutlierFraction = "0",
-    rank: options.Rank = "auto",
-    max_seconds: options.MaxSeconds = "60",
-    drop: options.Drop = [],  # noqa: B006
-    category: options.Category = [],  # noqa: B006
-    drop_missing_target: options.DropMissingTarget = False,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
-    json: options.Json = False,
+    *,
+    data: Path = options.DATA_PATH,
+    target: str = options.TARGET,
+    output: Path = option(..., "MODEL", "File to write.", "-o", "--output"),
+    point: options.PointModel,
+    confidence_level: float = options.LEVEL,
+    side: str = option(
+        BOTH,
+        "END",
+        "lower or upper: intervals with this end only, which the level is the coverage of; or both.",
+        callback=options.one_of(tuple(SIDES)),
+    ),
+    groups: str | None = option(
+        None,
+        "COLUMN",
+        "Column of groups, each of which is calibrated apart, for coverage in each. Not learnt from, unless with "
+        "--groups-as-feature.",
+    ),
+    groups_as_feature: bool = flag("--groups-as-feature", "Learn from the column of groups, too, as from a category."),
+    calibration: str = options.CALIBRATION,
+    score: str = options.SCORE,
+    calibration_size: Any = option(
+        "0.5",
+        "SIZE",
+        "Fraction or number of the rows that are held back for calibration; cross: all rows are learnt from and "
+        "calibrated on, which takes six times as long and is proven for less.",
+        parser=options.read_size,
+    ),
+    choice: options.BandChoice,
+    nested_coverages: list[str] = option(
+        options.SEVERAL,
+        "SHARE",
+        "Learn a band for each of these shares, such as 0.5,0.8,0.9,0.95, each inside the next: for models that are "
+        "asked for several levels or for quantiles.",
+        callback=options.read_levels,
+    ),
+    limits: options.BandLimits,
+    reading: options.Reading,
+    seed: int = options.SEED,
+    jobs: int | None = options.JOBS,
+    json: bool = options.JSON,
 ) -> None:
     """Learn a model and its bands from DATA, calibrate them on rows held back, save them and say what was learnt.
 
@@ -66,36 +84,22 @@ def fit(  # noqa: PLR0913
       sosbands fit train.csv --target price -o price.model
     """  # noqa: D301
     says = Output(json)
-    check_output(output, apart_from=[data, *model_files(model)])
+    check_output(output, apart_from=[data, *point.files])
     file = open_table(data)
-    settings = {
+    settings = limits.settings(score, choice) | {
         "confidence_level": confidence_level,
         "calibration": calibration if side == BOTH else "asymmetric",
-        "conformal_score": score,
         "calibration_size": calibration_size,
-        "symmetry_penalty": symmetry_penalty,
-        "lengthscale": lengthscale,
-        "base_scale": base_scale,
-        "noise_features": noise_features,
-        "width_penalty": width_penalty,
-        "learning_coverage": learning_coverage,
         "nested_coverages": sorted(map(float, nested_coverages)) or None,
-        "outlier_fraction": outlier_fraction,
-        "rank": rank,
-        "max_seconds": max_seconds,
     }
     clock = time.perf_counter()
     with says.listening(), stages("learning", shown=not json) as step:
-        point_model = read_point_model(model, refit=refit)
+        point_model = point.read()
         step(f"reading {data}")
-        categories = with_groups(category, groups, target, drop)
-        columns, frame, y = learn_columns(file, target, drop, categories, says if drop_missing_target else None)
-        columns, frame, labels = apart(columns, frame, groups, as_feature=groups_as_feature)
-        note_few_rows(says, len(y), calibration_size, confidence_level, settings["calibration"], side)
+        columns, frame, y, labels = _read(file, target, reading, groups, says, as_feature=groups_as_feature)
+        _note_few_rows(says, len(y), calibration_size, confidence_level, settings["calibration"], side)
         regressor = band_regressor(columns, point_model, seed=seed, jobs=jobs, **settings)
-        if isinstance(point_model, GivenModel):
-            point_model.check_savable()
-            point_model.introduce(says, columns, frame, data)
+        introduce(point_model, says, columns, frame, data, to_save=True)
         step(f"{many(len(y), 'row')}, {many(len(columns.kinds), 'column')}; point model first")
         with choice_ends_early():
             fitted = regressor.fit(frame, y, groups=labels)
@@ -103,38 +107,77 @@ def fit(  # noqa: PLR0913
     columns = columns.keep_in(fitted)
     Asked(side, groups).record(fitted)
     record_split(fitted, frame, y, labels)
-    missing = Tally(columns)
-    missing.count(frame)
-    missing.report(says)
-    fitted.save(output)
-    trust = types_to_trust(output)
-    report(says, fitted, columns, output, trust, seconds)
-
-
-def report(
-    says: Output, fitted: SoSBandRegressor, columns: Columns, path: Path, trust: list[str], seconds: float
-) -> None:
-    """The summary in words, or as JSON."""
+    report_gaps(columns, frame, says)
+    trust = list(save(fitted, output))
     learnt = f"Learnt {columns.target!r} from {kinds_in_words(columns)}, in {seconds:.1f} s.\n{words_of(fitted)}"
-    command = f"sosbands predict {shlex.quote(str(path))} NEW.csv -o OUT.csv {trust_options(trust)}".rstrip()
-    text = f"{wrapped(learnt)}\nSaved to {path}. Next:\n  {command}"
+    command = f"sosbands predict {shlex.quote(str(output))} NEW.csv -o OUT.csv {trust_options(trust)}".rstrip()
     with says.listening():
-        data = _data(fitted, columns, path, trust, seconds)
-    says.result(text, data)
+        found = _data(fitted, columns, output, trust, seconds)
+    says.result(f"{wrapped(learnt)}\nSaved to {output}. Next:\n  {command}", found)
 
 
-def words_of(fitted: Any) -> str:
+def _read(
+    file: TableFile, target: str, reading: options.Reading, groups: str | None, says: Output, *, as_feature: bool
+) -> tuple[Columns, Any, Array, Any]:
+    """Columns, features, target and labels; the column of the groups is left among the features or not."""
+    if groups is None:
+        if as_feature:
+            raise ValueError("--groups-as-feature without --groups: expected the column of the groups")
+        return *learn_columns(file, target, *reading.of(says)), None
+    if groups == target or groups in reading.drop:
+        raise ValueError(f"--groups {groups}: expected another column than the target and those of --drop")
+    with_groups = replace(reading, category=[*reading.category, groups])
+    columns, frame, y = learn_columns(file, target, *with_groups.of(says))
+    labels = labels_of(frame[groups])
+    if as_feature:
+        return columns, frame, y, labels
+    kinds = {name: kind for name, kind in columns.kinds.items() if name != groups}
+    if not kinds:
+        raise ValueError(f"--groups {groups} leaves no column to learn from; add --groups-as-feature")
+    return replace(columns, kinds=kinds), frame.drop(columns=groups), y, labels
+
+
+def _note_few_rows(says: Output, n: int, size: float | int | str, level: float, kind: Any, side: str) -> None:
+    """Say before the work begins that a calibration size leaves too few rows to calibrate on, or to learn from."""
+    if is_cross(size):
+        return
+    held = held_back(n, size)  # type: ignore[arg-type]
+    needed = max(map(points_needed, side_levels(level, "symmetric" if side != BOTH else kind)))
+    if held < needed:
+        says.note(
+            f"--calibration-size {size} holds {held} of {many(n, 'row')} back, but {percent(level)} intervals take "
+            f"{needed:.0f}: they will be infinite; hold back {needed:.0f} or more, or ask for a smaller "
+            "--confidence-level"
+        )
+    if n - held < min(FEW, held):
+        says.note(
+            f"--calibration-size {size} leaves {n - held} of {many(n, 'row')} to learn from, which tell hardly "
+            f"anything: expected {FEW} or more, or half of the rows"
+        )
+
+
+def words_of(fitted: Any, *, detail: bool = False) -> str:
     """The summary, and what one end alone promises."""
     asked = Asked.of_model(fitted)
     if asked.side == BOTH:
-        return str(fitted.summary())
+        return str(fitted.summary(detail=detail))
     beyond, missed = "above" if asked.side == UPPER else "below", percent(1 - fitted.confidence_level)
     one = f"Asked for {asked.side} ends alone, which take all of the miscoverage: at most {missed} of new rows lie"
-    return f"{fitted.summary(asked.side)}\n{one} {beyond} theirs."
+    return f"{fitted.summary(asked.side, detail=detail)}\n{one} {beyond} theirs."
 
 
 def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: float) -> dict[str, Any]:
-    asked = Asked.of_model(fitted)
+    """What was learnt, for programs; of groups the quantiles, of cross-calibration none; the weights of a blend."""
+    asked, calibration, point = Asked.of_model(fitted), fitted.calibration_, fitted.estimator_
+    quantile: Any = None
+    if asked.groups is not None and not calibration.copies:
+        labels = np.unique(calibration.groups).tolist()
+        quantile = {label: fitted.quantile(side=asked.side, group=label) for label in labels}
+    elif not calibration.copies:
+        quantile = fitted.quantile(side=asked.side)
+    members = None
+    if isinstance(point, ModelBlend):
+        members = dict(zip(map(model_name, point.members_), point.weights_, strict=True))
     return {
         "model": str(path),
         "target": columns.target,
@@ -145,49 +188,31 @@ def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: 
         "calibration": fitted.calibration,
         "side": asked.side,
         "groups": asked.groups,
-        "quantile": _quantiles(fitted, asked),
+        "quantile": quantile,
         **_chosen(fitted),
-        "mean_lower": fitted.mean_lower_,
-        "mean_upper": fitted.mean_upper_,
-        "certificate": fitted.certificate_,
-        "point_model": model_name(fitted.estimator_),
-        "members": _members(fitted.estimator_),
-        "summary": words_of(fitted),
+        "mean_lower": fitted.noise_.mean_lower,
+        "mean_upper": fitted.noise_.mean_upper,
+        "certificate": fitted.noise_.certificate,
+        "point_model": model_name(point),
+        "members": members,
+        "summary": words_of(fitted, detail=True),
         "trust": trust,
         "seconds": seconds,
     }
-
-
-def _quantiles(fitted: Any, asked: Asked) -> Any:
-    """The quantile, or those of the groups; cross-calibration has none."""
-    if hasattr(fitted, "copies_"):
-        return None
-    share = LOWER_SHARE[asked.side]
-    if asked.groups is None:
-        return fitted.quantile(lower_share=share)
-    labels = np.unique(fitted.calibration_.groups).tolist()
-    return {label: fitted.quantile(lower_share=share, group=label) for label in labels}
 
 
 def _chosen(fitted: Any) -> dict[str, Any]:
     """What is in use of all that the data may choose, and why."""
     tuning = fitted.tuning_
     return {
-        "base_scale": fitted.view_.base_scale,
-        "noise_features": fitted.view_.noise_features,
-        "lengthscale": fitted.lengthscale_,
-        "width_penalty": fitted.width_penalty_,
-        "learning_coverage": fitted.learning_coverage_,
-        "nested_coverages": None if fitted.nested_ is None else list(fitted.nested_.coverages),
-        "symmetry_penalty": fitted.symmetry_penalty_,
-        "conformal_score": fitted.conformal_score_,
+        "base_scale": fitted.noise_.view.base_scale,
+        "noise_features": fitted.noise_.view.noise_features,
+        "lengthscale": fitted.noise_.lengthscale,
+        "width_penalty": fitted.noise_.settings.width_penalty,
+        "learning_coverage": fitted.noise_.settings.learning_coverage,
+        "nested_coverages": None if fitted.noise_.nested is None else list(fitted.noise_.nested.coverages),
+        "symmetry_penalty": fitted.noise_.settings.symmetry_penalty,
+        "conformal_score": fitted.noise_.score.name,
         "reasons": [] if tuning is None else list(tuning.reasons),
         "timed_out": tuning is not None and tuning.timed_out,
     }
-
-
-def _members(estimator: Any) -> dict[str, float] | None:
-    """Weights in a blend of models."""
-    if not isinstance(estimator, ModelBlend):
-        return None
-    return {model_name(member): weight for member, weight in zip(estimator.members_, estimator.weights_, strict=True)}

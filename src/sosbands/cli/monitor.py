@@ -1,68 +1,51 @@
-"""``sosbands monitor``: whether rows that came one after another are still like the calibration rows of a model."""
+"""``sosbands monitor`` and ``recalibrate``: a model along rows that came one after another, and what to do then."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
-from sosbands._files import written
+from sosbands._types import Array
 from sosbands._words import many
 from sosbands.cli import options
-from sosbands.cli.columns import Columns, Tally
-from sosbands.cli.evaluate import read_rows
-from sosbands.cli.intervals import BOTH, Asked
-from sosbands.cli.model_files import load_model
-from sosbands.cli.output import Output, percent, short, wrapped
-from sosbands.cli.progress import stages
-from sosbands.cli.table_files import check_output, open_table, table_suffix, write_rows
+from sosbands.cli.fit import words_of
+from sosbands.cli.opened import BOTH, Asked, Opened, update_split
+from sosbands.cli.options import flag, option
+from sosbands.cli.output import Output, percent, save_figure, short, stages, wrapped
+from sosbands.cli.table_files import check_output, table_suffix, write_rows
 from sosbands.comparison.text_table import TextTable
 from sosbands.online import Monitoring
 from sosbands.online import monitor as follow
+from sosbands.plotting import plot_monitoring
+from sosbands.regressors.summary import paragraphs
 
 PICTURES = (".png", ".pdf", ".svg")
 BLOCKS = 10  # rows of the table that is printed
-SIZE = (8.4, 7.6)
+SIZE, PARTS = (8.4, 7.6), (1.2, 1, 1.2)  # of the picture, and of its parts
 
 
-def monitor(  # noqa: PLR0913
-    model: options.ModelPath,
-    data: options.DataPath,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="PICTURE", help="Picture to write: .png, .pdf or .svg.")
-    ],
-    target: Annotated[
-        str | None,
-        typer.Option("--target", metavar="COLUMN", help="Column of the truth; by default the one the model predicts."),
-    ] = None,
-    table: Annotated[
-        Path | None, typer.Option("--table", metavar="OUT", help="CSV or Parquet file with numbers of each row.")
-    ] = None,
-    alarm_level: Annotated[
-        Any,
-        typer.Option(
-            "--alarm-level",
-            metavar="LEVEL",
-            parser=options.read_level,
-            help="Probability of ever raising an alarm without drift, at most.",
-        ),
-    ] = 0.01,
-    span: Annotated[
-        Any,
-        typer.Option(
-            "--span",
-            metavar="N",
-            parser=options.whole_number(1),
-            help="Rows that rolling numbers are over; by default a twentieth, from 50 to 1000.",
-        ),
-    ] = None,
-    seed: options.Seed = 0,
-    drop_missing_target: options.DropMissingTarget = False,
-    trust: options.Trust = [],  # noqa: B006
-    json: options.Json = False,
+def monitor(
+    model: Path = options.MODEL_PATH,
+    data: Path = options.DATA_PATH,
+    output: Path = option(..., "PICTURE", "Picture to write: .png, .pdf or .svg.", "-o", "--output"),
+    target: str | None = options.NEW_TARGET,
+    table: Path | None = option(None, "OUT", "CSV or Parquet file with numbers of each row."),
+    alarm_level: Any = option(
+        0.01, "LEVEL", "Probability of ever raising an alarm without drift, at most.", parser=options.read_level
+    ),
+    span: Any = option(
+        None,
+        "N",
+        "Rows that rolling numbers are over; by default a twentieth, from 50 to 1000.",
+        parser=options.whole_number(1),
+    ),
+    seed: int = options.SEED,
+    drop_missing_target: bool = options.DROP_MISSING_TARGET,
+    trust: list[str] = options.TRUST,
+    json: bool = options.JSON,
 ) -> None:
     """Follow a model along rows in the order of time: coverage, widths, a test for drift, and what to do.
 
@@ -79,27 +62,20 @@ def monitor(  # noqa: PLR0913
     if table is not None:
         table_suffix(table, "table")
         check_output(table, apart_from=[model, data, output])
-    file = open_table(data)
-    fitted = load_model(model, trust)
-    columns, asked = Columns.of_model(fitted, model), Asked.of_model(fitted)
-    if asked.side != BOTH:
-        raise ValueError(f"{model} was made for {asked.side} ends alone: expected a model of both ends")
-    target = target or columns.target
-    if target is None:
-        raise ValueError(f"{model} does not say what it predicts: give --target")
-    columns.check(file, says, also_used=[target])
+    opened = Opened.of(says, model, trust, data)
+    if opened.asked.side != BOTH:
+        raise ValueError(f"{model} was made for {opened.asked.side} ends alone: expected a model of both ends")
+    opened.asked = Asked()
+    opened.check(target, grouped=False)
     with says.listening(), stages("monitoring", shown=not json) as step:
-        step(f"reading {data}")
-        frame, y, _ = read_rows(columns, Asked(), file, target, says if drop_missing_target else None)
+        frame, y, _ = opened.rows(step, drop=drop_missing_target)
         step(f"following {many(len(y), 'row')}")
-        found = follow(fitted, frame, y, level=alarm_level, span=span, random_state=seed)
-        _draw(found, output)
-    tally = Tally(columns)
-    tally.count(frame)
-    tally.report(says)
+        found = follow(opened.fitted, frame, y, level=alarm_level, span=span, random_state=seed)
+        save_figure(output, SIZE, lambda figure: plot_monitoring(found, [*figure.subplots(3, 1, height_ratios=PARTS)]))
     if table is not None:
         write_rows(table, _rows(found))
-    more = [*(["--target", target] if target != columns.target else []), *(f"--trust={name}" for name in trust)]
+    named = ["--target", target] if target is not None and target != opened.columns.target else []
+    more = [*named, *(f"--trust={name}" for name in trust)]
     more += ["--drop-missing-target"] if drop_missing_target else []
     head = (
         f"{percent(found.confidence_level)} intervals of {model} on {many(len(found), 'row')} of {data}, in their order"
@@ -108,19 +84,6 @@ def monitor(  # noqa: PLR0913
         f"{head}\n\n{_table(found)!r}\n\n{wrapped(found.words())}{_next(found, model, data, more)}\nPicture: {output}"
     )
     says.result(text, _data(found, output, table))
-
-
-def _draw(found: Monitoring, path: Path) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(f"pictures need matplotlib: pip install matplotlib ({error})") from error
-    from sosbands.plotting import plot_monitoring
-
-    figure = Figure(figsize=SIZE, layout="constrained")
-    plot_monitoring(found, list(figure.subplots(3, 1, height_ratios=(1.2, 1, 1.2))))
-    with written(path) as partial:
-        figure.savefig(partial, dpi=150)
 
 
 def _table(found: Monitoring) -> TextTable:
@@ -183,3 +146,81 @@ def _data(found: Monitoring, output: Path, table: Path | None) -> dict[str, Any]
         "blocks": found.blocks(BLOCKS),
         "words": found.words(),
     }
+
+
+def recalibrate(
+    model: Path = options.MODEL_PATH,
+    data: Path = options.DATA_PATH,
+    output: Path = option(..., "MODEL2", "Model file to write.", "-o", "--output"),
+    target: str | None = options.NEW_TARGET,
+    window: Any = option(
+        None, "N", "Keep the last so many calibration rows, of each group.", parser=options.whole_number(1)
+    ),
+    decay: Any = option(
+        None,
+        "NUMBER",
+        "Each row counts as so much of the next one; it must exceed the confidence level C, with asymmetric "
+        "calibration (1 + C)/2.",
+        parser=options.read_level,
+    ),
+    replace: bool = flag("--replace", "Calibrate on the rows of DATA alone; by default they are added."),
+    groups: str | None = options.NEW_GROUPS,
+    drop_missing_target: bool = options.DROP_MISSING_TARGET,
+    trust: list[str] = options.TRUST,
+    json: bool = options.JSON,
+) -> None:
+    """Add rows with a known target, in the order of time, to the calibration of a model, and write it anew.
+
+    Point model and bands stay as they are. The rows must be others than those of `fit`.
+
+    \b
+    Example:
+      sosbands recalibrate price.model since-may.csv --target price -o price-june.model --window 500
+    """  # noqa: D301
+    says = Output(json)
+    check_output(output, apart_from=[data])
+    opened = Opened.of(says, model, trust, data, groups=groups)
+    opened.check(target)
+    fitted, asked = opened.fitted, opened.asked
+    with says.listening(), stages("calibrating", shown=not json) as step:
+        frame, y, labels = opened.rows(step, drop=drop_missing_target)
+        step(many(len(y), "row"))
+        before = _seen(opened, frame, y, labels)
+        if replace:
+            del fitted.calibration_
+        fitted.update(frame, y, window=window, decay=decay, groups=labels)
+        update_split(fitted, frame, y, labels, window=window, decay=decay, replace=replace)
+        after = _seen(opened, frame, y, labels)
+    words = words_of(fitted, detail=True)
+    fitted.save(output)
+    says.result(
+        _text(fitted, asked.side, before, after, output),
+        {
+            "n_calibration": after["n_calibration"],
+            "n_calibration_before": before["n_calibration"],
+            "coverage_before": before["coverage"],
+            "median_width": after["median_width"],
+            "median_width_before": before["median_width"],
+            "model": str(output),
+            "summary": words,
+        },
+    )
+
+
+def _seen(opened: Opened, frame: Any, y: Array, labels: Any) -> dict[str, float]:
+    """Calibration rows, and what the intervals do on the new rows."""
+    found = opened.intervals(frame, labels, [opened.fitted.confidence_level])
+    inside = (found.lower[:, 0] <= y) & (y <= found.upper[:, 0])
+    width = float(np.median(opened.asked.width(found)))
+    calibrated = len(opened.fitted.calibration_)
+    return {"n_calibration": calibrated, "coverage": float(inside.mean()), "median_width": width}
+
+
+def _text(fitted: Any, side: str, before: dict[str, float], after: dict[str, float], path: Path) -> str:
+    rows = f"Calibration rows: {before['n_calibration']} before, {after['n_calibration']} now."
+    where, distance = ("in their interval", "width") if side == BOTH else (f"within their {side} end", "reach")
+    inside = f"{percent(round(before['coverage'], 3))} of the new rows were {where} before"
+    width = f"{short(before['median_width'])} before, {short(after['median_width'])} now"
+    promise = paragraphs(fitted, side)["promise"]
+    seen = f"{rows} {inside}. Median {distance} on the new rows: {width}."
+    return f"{wrapped(seen)}\n{wrapped(promise)}\nSaved to {path}."

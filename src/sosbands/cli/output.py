@@ -8,14 +8,18 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sosbands._words import listed as listed
+from sosbands._extras import need
+from sosbands._files import written
+from sosbands._progress import Patience, heard_by
+from sosbands._words import many
 
 WIDEST = 100  # characters of a line of prose
 QUIET = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)  # for developers
@@ -23,15 +27,9 @@ QUIET = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceW
 
 @dataclass
 class Output:
-    """What one command says.
+    """What one command says."""
 
-    Parameters
-    ----------
-    as_json : bool
-        One JSON object on stdout, which also holds the notes, and nothing else anywhere.
-    """
-
-    as_json: bool = False
+    as_json: bool = False  # one JSON object on stdout, which also holds the notes, and nothing else anywhere
     notes: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
@@ -107,3 +105,86 @@ def decimals_for(distances: Any, digits: int, *, otherwise: Any = 1.0) -> int:
         if len(usable):
             return max(0, digits - 1 - math.floor(math.log10(float(np.median(usable)))))
     raise AssertionError("the last of them is usable")
+
+
+Step = Callable[[str], None]
+
+
+def on_terminal() -> bool:
+    """Whether somebody may be watching stderr."""
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def stages(label: str, *, shown: bool) -> Iterator[Step]:
+    """Yields a function that says what is done now; what models say while they learn is shown in the same way."""
+    last = label
+    if not shown:
+        yield lambda _: None
+    elif on_terminal():
+        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        with _display(SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()) as bar:
+            task = bar.add_task(label, total=None)
+
+            def tell(line: str) -> None:
+                bar.update(task, description=f"{label}: {line}")
+
+            with heard_by(tell):
+                yield tell
+    else:
+
+        def tell_line(line: str) -> None:
+            nonlocal last
+            last = line
+            _print(line, patience.seconds)
+            patience.heard()
+
+        waiting = Patience(lambda seconds: _print(f"still at work after: {last}", seconds))
+        with waiting as patience, heard_by(tell_line):
+            yield tell_line
+
+
+@contextmanager
+def counted(label: str, total: int | None, *, shown: bool) -> Iterator[Callable[[int], None]]:
+    """A bar of rows; yields a function that counts more of them. `total` may be unknown."""
+    done = 0
+    if not shown:
+        yield lambda _: None
+    elif on_terminal():
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        text, rows = TextColumn("{task.description}", markup=False), TextColumn("{task.completed:,.0f} rows")
+        with _display(text, BarColumn(), rows, TimeElapsedColumn() if total is None else TimeRemainingColumn()) as bar:
+            task = bar.add_task(label, total=total)
+            yield lambda rows: bar.update(task, advance=rows)
+    else:
+
+        def advance(rows: int) -> None:
+            nonlocal done
+            done += rows
+
+        of_all = "" if total is None else f" of {total}"
+        _print(label if total is None else f"{label}: {many(total, 'row')}", 0)
+        with Patience(lambda seconds: _print(f"{label}: {done}{of_all} rows done", seconds)):
+            yield advance
+
+
+def _print(line: str, seconds: float) -> None:
+    print(f"[{seconds:.0f} s] {line}", file=sys.stderr, flush=True)
+
+
+def _display(*columns: Any) -> Any:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    # Rich need not touch stdout, which may hold results.
+    return Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+
+
+def save_figure(path: Path, size: tuple[float, float], draw: Callable[[Any], Any]) -> None:
+    """A picture; the file appears whole or not at all."""
+    figure = need("matplotlib.figure").Figure(figsize=size, layout="constrained")
+    draw(figure)
+    with written(path) as partial:
+        figure.savefig(partial, dpi=150)

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sosbands._extras import need
 from sosbands._files import check_place, written
-from sosbands.cli.extras import need
-from sosbands.cli.output import listed
-from sosbands.tables.kinds import number
+from sosbands._words import listed
+from sosbands.tables.columns import number
 
 SUFFIXES = (".csv", ".parquet")
 BLOCK_BYTES = 1 << 20  # of a CSV file read at a time (pyarrow reads some twenty ahead); a single row must fit
@@ -33,23 +33,12 @@ def check_output(path: Path, *, apart_from: Sequence[Path] = ()) -> None:
 
 
 class TableFile:
-    """A table on disk.
-
-    Attributes
-    ----------
-    path : Path
-    names : list of str
-        Columns, in order.
-    schema : pyarrow.Schema
-        Their types; every column of a CSV file is text.
-    n_rows : int or None
-        None where it is not known before reading (CSV).
-    """
+    """A table on disk."""
 
     path: Path
     names: list[str]
-    schema: Any
-    n_rows: int | None = None
+    schema: Any  # of pyarrow; every column of a CSV file is text
+    n_rows: int | None = None  # None where it is not known before reading (CSV)
 
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
         """Some of the columns as record batches of 8192 rows, the last one excepted, whatever the file looks like."""
@@ -187,34 +176,25 @@ def table_writer(path: Path, schema: Any) -> Iterator[Any]:
     with written(path) as partial:
         if path.suffix.lower() == ".parquet":
             with need("pyarrow.parquet").ParquetWriter(partial, schema) as file:
-                groups = _Groups(file, schema)
-                yield groups.add
-                groups.flush()
+                waiting: list[Any] = []  # for a row group of a useful size
+
+                def add(batch: Any) -> None:
+                    waiting.append(batch)
+                    if sum(each.nbytes for each in waiting) > GROUP_BYTES:
+                        flush()
+
+                def flush() -> None:
+                    if waiting:
+                        file.write_table(need("pyarrow").Table.from_batches(waiting, schema))
+                    waiting.clear()
+
+                yield add
+                flush()
         else:
             with open(partial, "w", encoding="utf-8", newline="") as text:
                 writer = csv.writer(text, lineterminator="\n")
                 writer.writerow(schema.names)
                 yield lambda batch: writer.writerows(zip(*(column.to_pylist() for column in batch), strict=True))
-
-
-class _Groups:
-    """Collects batches to row groups of a useful size."""
-
-    def __init__(self, file: Any, schema: Any) -> None:
-        self._file, self._schema = file, schema
-        self._waiting: list[Any] = []
-
-    def add(self, batch: Any) -> None:
-        """Write, or keep for later."""
-        self._waiting.append(batch)
-        if sum(each.nbytes for each in self._waiting) > GROUP_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what is waiting."""
-        if self._waiting:
-            self._file.write_table(need("pyarrow").Table.from_batches(self._waiting, self._schema))
-        self._waiting = []
 
 
 def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:

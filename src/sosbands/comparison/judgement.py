@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from sosbands._types import Array
-from sosbands.comparison.resampling import MeanInterval
-from sosbands.comparison.result import ComparisonResult
+from sosbands.comparison.result import ComparisonResult, MeanInterval
 
 METRIC = "interval_score"
 AS_GOOD = 0.02  # a method that is worse by less, with its confidence interval, is as good

@@ -1,4 +1,4 @@
-"""What a comparison found: rows, a summary of each method, and paired differences."""
+"""What a comparison found: rows of its splits, a summary of each method, and paired differences."""
 
 from __future__ import annotations
 
@@ -7,17 +7,111 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import t as student_t
 
+from sosbands._arguments import check, is_count, is_fraction
+from sosbands._types import IntArray
 from sosbands._words import many
-from sosbands.comparison.line_file import StoreError
-from sosbands.comparison.resampling import MeanInterval, corrected_interval
-from sosbands.comparison.splits import SplitSizes
-from sosbands.comparison.store import read_store
+from sosbands.comparison.store import StoreError, read_store
 from sosbands.comparison.text_table import MISSING, TextTable, as_frame
+
+
+class Split(NamedTuple):
+    """Positions of the learning, calibration and test rows, each increasing."""
+
+    learn: IntArray
+    calibration: IntArray
+    test: IntArray
+
+
+@dataclass(frozen=True)
+class SplitSizes:
+    """How many rows are learnt from, calibrated on and tested on."""
+
+    n_learn: int
+    n_calibration: int
+    n_test: int
+
+    @classmethod
+    def of(cls, n_rows: int, calibration_size: Any, test_size: Any) -> SplitSizes:
+        """Sizes from fractions of all rows, or counts; the other rows are learnt from."""
+        n_calibration = _count("calibration_size", calibration_size, n_rows)
+        n_test = _count("test_size", test_size, n_rows)
+        n_learn = n_rows - n_calibration - n_test
+        if n_learn < 2:
+            raise ValueError(
+                f"calibration_size={calibration_size!r} and test_size={test_size!r} leave {n_learn} of {n_rows} rows "
+                "to learn from: expected at least 2"
+            )
+        return cls(n_learn, n_calibration, n_test)
+
+    def split(self, seed: int) -> Split:
+        """Random division; it depends on the sizes and the seed only."""
+        # The stream [seed, 0] is not the one that a method makes of the same seed.
+        n = self.n_learn + self.n_calibration + self.n_test
+        order = np.random.default_rng([seed, 0]).permutation(n).astype(np.intp)
+        test, calibration, learn = np.split(order, [self.n_test, self.n_test + self.n_calibration])
+        return Split(np.sort(learn), np.sort(calibration), np.sort(test))
+
+
+def _count(name: str, size: Any, n_rows: int) -> int:
+    if is_fraction(size):
+        return max(1, round(float(size) * n_rows))
+    check(name, size, is_count(size) and size >= 1, "a fraction of the rows in (0, 1) or a number of rows >= 1")
+    return int(size)
+
+
+class MeanInterval(NamedTuple):
+    """A mean and its confidence interval."""
+
+    mean: float
+    lower: float
+    upper: float
+
+
+def corrected_interval(differences: ArrayLike, test_ratio: float, confidence_level: float = 0.95) -> MeanInterval:
+    """Corrected resampled t interval of Nadeau and Bengio (Machine Learning 52, 2003).
+
+    ``mean +- t sqrt((1/J + test_ratio) s^2)`` with the variance ``s^2`` of the J differences and the quantile of
+    Student's t with J - 1 degrees of freedom. Repeated splits share rows, so their results are correlated and the
+    usual ``s^2/J`` is too small; the correction takes the correlation to be ``n_test/n``, the share of common test
+    rows, which adds ``n_test/(n - n_test)`` to 1/J.
+
+    Parameters
+    ----------
+    differences : array-like of shape (J,)
+        One difference per split.
+    test_ratio : float
+        Test rows over all other rows; 0 for independent repetitions, which gives the usual interval.
+    confidence_level : float
+        In (0, 1).
+
+    Returns
+    -------
+    MeanInterval
+        With NaN ends for J < 2, or if a difference is not finite.
+    """
+    d = np.asarray(differences, dtype=float)
+    if d.ndim != 1:
+        raise ValueError(f"differences has shape {d.shape}: expected one dimension")
+    if not test_ratio >= 0:
+        raise ValueError(f"test_ratio={test_ratio!r}: expected a number >= 0")
+    if not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level={confidence_level!r}: expected a number in (0, 1)")
+    if not len(d):
+        return MeanInterval(np.nan, np.nan, np.nan)
+    with np.errstate(invalid="ignore"):
+        mean = float(d.mean())
+    if len(d) < 2 or not np.isfinite(d).all():
+        return MeanInterval(mean, np.nan, np.nan)
+    quantile = student_t.ppf((1 + confidence_level) / 2, len(d) - 1)
+    half = float(quantile * np.sqrt((1 / len(d) + test_ratio) * d.var(ddof=1)))
+    return MeanInterval(mean, mean - half, mean + half)
+
 
 PART = "method "  # of a store: "method sos" holds the settings of the method sos
 NEIGHBORS = 100  # size of the sets of the worst-set coverage

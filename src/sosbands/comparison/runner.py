@@ -3,26 +3,133 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
+import sys
 import time
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import closing, nullcontext
-from typing import Any
+from contextlib import ExitStack, closing, nullcontext
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from sosbands._arguments import check, is_count
-from sosbands._parallel import cluster_client, run_on_cluster
-from sosbands._threads import THREAD_LIBRARIES
+from sosbands._progress import Patience
+from sosbands._threads import THREAD_LIBRARIES, cluster_client, run_on_cluster
 from sosbands._words import many
-from sosbands.comparison.axes import Axis, canonical, read_axes, seed_of
-from sosbands.comparison.code_version import code_version
-from sosbands.comparison.failures import NO_FAILURE, failure
-from sosbands.comparison.progress import Progress
+from sosbands.comparison.describe import Axis, canonical, code_version, read_axes, seed_of
 from sosbands.comparison.store import Record, Store, StoreMismatchError, flat
+
+MESSAGE_LIMIT = 500
+# Absolute paths of two or more parts; after a word, a dot or a slash it is a fraction, a relative path or an address.
+_PATH = re.compile(r"(?<![\w./~])/(?:[^\s/'\"<>:,;()]+/)+[^\s/'\"<>:,;()]*|\b[A-Za-z]:[\\/][^\s'\"<>|,;()]*")
+NO_FAILURE: dict[str, str | None] = {"error_type": None, "error": None, "error_place": None}
+
+
+def failure(error: BaseException) -> dict[str, str | None]:
+    """Type, message and innermost place of an exception."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else None
+    return {"error_type": type(error).__name__, "error": anonymous(str(error)), "error_place": place}
+
+
+def anonymous(text: str) -> str:
+    """The text, shortened, with absolute paths reduced to file names and without host name and home directory."""
+    for known in {os.path.expanduser("~"), os.getcwd()} - {"~", "/", ""}:
+        text = text.replace(known, "/-")  # they may hold spaces, which would end the match of a path
+    text = _PATH.sub(lambda match: _short(match.group()), text).replace("/-", "<path>")
+    host = socket.gethostname()
+    if host and host != "localhost":
+        text = re.sub(rf"(?<!\w){re.escape(host)}(?!\w)", "<host>", text)
+    return text if len(text) <= MESSAGE_LIMIT else text[:MESSAGE_LIMIT] + " [...]"
+
+
+def _short(path: str) -> str:
+    name = re.split(r"[\\/]", path)[-1]
+    return f"<path>/{name}" if "." in name.strip(".") else "<path>"
+
+
+LINES = 20  # at most this many lines for finished tasks, unless verbose is 2 or more
+
+
+class Progress:
+    """Context that counts finished tasks on stderr.
+
+    Parameters
+    ----------
+    total : int
+        Tasks to do.
+    done : int
+        Of these, finished before.
+    label : str
+        What the tasks are, at the start of the line.
+    verbose : int
+        0 is silent, 1 gives a bar or up to 20 lines, 2 a line per task; without a bar also one for every 20 s in which
+        no task was finished.
+    """
+
+    def __init__(self, total: int, done: int, label: str, verbose: int) -> None:
+        self.total, self.done, self.failed = total, done, 0
+        self.label, self.verbose = label, verbose
+        self._bar: Any = None
+        self._patience = Patience(lambda seconds: self._say(f"{self._count()} after {seconds:.0f} s"))
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        if self.verbose and self.done:
+            self._say(f"{self.done} of {self.total} done before")
+        if self.verbose == 1 and self.done < self.total and sys.stderr.isatty():
+            self._bar = _rich_bar(self.label, self.total, self.done)
+        if self.verbose and self._bar is None and self.done < self.total:
+            self._open.enter_context(self._patience)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+        if self._bar is not None:
+            self._bar.stop()
+
+    def step(self, failed: bool) -> None:
+        """Count one more task."""
+        before = self.done * LINES // self.total
+        self.done += 1
+        self.failed += failed
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=self.done)
+        elif self.verbose > 1 or (self.verbose and self.done * LINES // self.total > before):
+            self._say(f"{self._count()}, {self.failed} failed, {self._patience.seconds:.0f} s")
+            self._patience.heard()
+
+    def _count(self) -> str:
+        return f"{self.done} of {self.total} done"
+
+    def _say(self, message: str) -> None:
+        print(f"[{self.label}] {message}", file=sys.stderr, flush=True)
+
+
+def _rich_bar(label: str, total: int, done: int) -> Any:
+    """A started bar, or None where rich is not installed."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+    except ImportError:
+        return None
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = RichProgress(*columns, console=Console(stderr=True))
+    bar.add_task(label, total=total, completed=done)
+    bar.start()
+    return bar
+
 
 TaskFunction = Callable[[dict[str, Axis], int], Mapping[str, Any]]
 Job = tuple[dict[str, Axis], int]  # axes and seed
@@ -68,9 +175,9 @@ def run_tasks(
     retry_failed : bool
         Run the tasks that failed before again.
     other_code : {"refuse", "again", "keep"}
-        What becomes of stored rows that other code made (`code_version`: sources of this package, and files of yours
-        that the tasks need): an error, computing them again, or taking them as they are. Rows of stores that do not
-        say which code made them, as older versions wrote them, are taken as they are.
+        What becomes of stored rows that other code made (`code_version`: sources of this package, and the files in
+        which the tasks are written): an error, computing them again, or taking them as they are. Rows of stores that do
+        not say which code made them, as older versions wrote them, are taken as they are.
     verbose : int
         0: silent; 1: a bar on a terminal, otherwise up to 20 lines, on stderr; 2: a line per task. Without a bar also a
         line for every 20 s in which no task was finished.

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
+from sosbands._extras import need
+
 MISSING = "-"
 NOTE_WIDTH = 100
 
@@ -90,11 +92,7 @@ class TextTable(Sequence[dict[str, Any]]):
 
 def as_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
     """Rows as a pandas data frame."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("to_frame needs pandas: pip install pandas, or use the rows themselves") from error
-    return pd.DataFrame([dict(row) for row in rows])
+    return need("pandas").DataFrame([dict(row) for row in rows])
 
 
 def _text(value: Any) -> str:

@@ -1,9 +1,10 @@
 """Conformal calibration: the quantile, the scores and their inverse, and the interface of interval regressors."""
 
-from sosbands.conformal.band import Band, interval, lower_scores, symmetric_scores, upper_scores
+from sosbands.conformal.asked import Intervals
+from sosbands.conformal.band import Band, Knots, Told, interval, lower_scores, symmetric_scores, upper_scores
 from sosbands.conformal.calibration import Calibration, side_levels
+from sosbands.conformal.cross import CrossCalibration
 from sosbands.conformal.distribution import Places, inner_places
-from sosbands.conformal.knots import Knots
 from sosbands.conformal.mixin import IntervalMixin
 from sosbands.conformal.quantile import (
     conformal_quantile,
@@ -18,12 +19,15 @@ __all__ = [
     "AddedScore",
     "Band",
     "Calibration",
+    "CrossCalibration",
+    "Intervals",
     "IntervalMixin",
     "Knots",
     "NestedScore",
     "Places",
     "ScaledScore",
     "Score",
+    "Told",
     "conformal_quantile",
     "conformal_rank",
     "inner_places",

@@ -1,16 +1,111 @@
-"""A band in units of its own: how far an observation lies outside it, and the interval that a distance makes."""
+"""A band in units of its own: how far an observation lies outside it, and the interval that a distance makes.
+
+Nested bands have knots instead of a unit. A family of nested intervals has the score "the least index whose interval
+holds y" (nested conformal prediction); here it runs in straight lines from the centre through the bands that were
+learnt and on beyond the last one, so that one calibration serves all levels, and intervals are nested in the level.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from sosbands._threads import cached_property
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands.conformal.knots import Knots
 
+EPS = float(np.finfo(np.float64).eps)
 ROUNDING = 3 * np.finfo(np.float64).eps  # relative; above what a difference, a quotient and two products lose
+
+
+@dataclass(frozen=True, eq=False)
+class Knots:
+    """Nested bands at n rows.
+
+    Attributes
+    ----------
+    values : array of shape (k,)
+        Scores at the knots, above 0 and increasing.
+    lower, upper : arrays of shape (n, k)
+        How far each band reaches below and above the centre, at least 0, not decreasing along a row.
+    """
+
+    values: Array
+    lower: Array
+    upper: Array
+
+    def __post_init__(self) -> None:
+        k = len(self.values)
+        if self.lower.shape != self.upper.shape or self.lower.shape[1:] != (k,):
+            raise ValueError(
+                f"knots of shapes {self.lower.shape} and {self.upper.shape}: expected (n, {k}), one per value and row"
+            )
+        for name, reaches in (("lower", self.lower), ("upper", self.upper)):
+            if not np.isfinite(reaches).all() or (np.diff(reaches, axis=1, prepend=0.0) < 0).any():
+                raise ValueError(f"knots.{name}: expected finite numbers >= 0 that do not decrease along a row")
+        if not k or (np.diff(self.values, prepend=0.0) <= 0).any():
+            raise ValueError(f"knots.values={self.values!r}: expected increasing numbers > 0")
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def take(self, rows: IntArray) -> Knots:
+        """Some of the rows."""
+        return Knots(self.values, self.lower[rows], self.upper[rows])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Knots]) -> Knots:
+        """Those of consecutive blocks of rows."""
+        lower, upper = (np.vstack([getattr(each, side) for each in parts]) for side in ("lower", "upper"))
+        return cls(parts[0].values, lower, upper)
+
+    @cached_property
+    def _pieces(self) -> tuple[Array, Array, Array]:
+        """Where each piece begins: its score, and its reach on each side."""
+        zero = np.zeros((len(self.lower), 1))
+        return np.append(0.0, self.values), np.hstack([zero, self.lower]), np.hstack([zero, self.upper])
+
+    def scores(self, distance: Array, side: int) -> Array:
+        """Index of the band that just reaches `distance` below (side 0) or above (1) the centre; 0 on the other side.
+
+        Straight between the knots, and beyond the last one in proportion to it: infinite where that is 0.
+        """
+        starts, reaches, d = self._pieces[0], self._pieces[1 + side], np.maximum(distance, 0.0)
+        rows, last = np.arange(len(d)), len(self.values)
+        j = np.count_nonzero(reaches[:, 1:] < d[:, None], axis=1)
+        nxt = np.minimum(j + 1, last)
+        begin = reaches[rows, j]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            part = (d - begin) / (reaches[rows, nxt] - begin)
+            between = np.minimum(starts[j] + (starts[nxt] - starts[j]) * part, starts[nxt])
+            beyond = np.maximum(d / reaches[:, -1] * starts[-1], starts[-1])
+        return np.where(d == 0, 0.0, np.where(j == last, beyond, between))
+
+    def reach(self, q: Array | float, side: int, *, outwards: bool = True) -> Array:
+        """How far from the centre the band with index `q` >= 0 reaches, of shape (n,): the inverse of `scores`.
+
+        Notes
+        -----
+        The score of a distance and the reach of a score lose a few digits, relative to the size of a piece and to the
+        reach; both are given back outwards (or inwards), so that an observation whose score equals q stays inside. The
+        result does not decrease in q, to the last digit.
+        """
+        starts, reaches = self._pieces[0], self._pieces[1 + side]
+        rows, last, sign = np.arange(len(reaches)), len(self.values), 1.0 if outwards else -1.0
+        q = np.broadcast_to(np.asarray(q, dtype=np.float64), (len(reaches),))
+        j = np.searchsorted(self.values, q, side="left")
+        nxt = np.minimum(j + 1, last)
+        begin, end = reaches[rows, j], reaches[rows, nxt]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            rise = starts[nxt] - starts[j]
+            part = (q - starts[j]) / rise + sign * 8 * EPS * (1 + starts[nxt] / rise)
+            between = np.clip(begin + part * (end - begin), begin, end)
+            beyond = np.maximum(q / starts[-1] * reaches[:, -1] * (1 + sign * 4 * EPS), reaches[:, -1])
+        beyond = np.where(np.isposinf(q), np.inf, np.where(reaches[:, -1] == 0, 0.0, beyond))
+        found = np.where(j == last, beyond, between) * (1 + sign * 4 * EPS)
+        return np.where(q <= 0, 0.0, found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +143,13 @@ class Band:
         for name in ("lower", "upper", "lower_unit", "upper_unit"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
         lower, upper, units = self.lower, self.upper, self.units
-        shapes = {unit.shape for unit in units}
-        if lower.ndim != 1 or lower.shape != upper.shape or not shapes <= {(), lower.shape}:
+        if lower.ndim != 1 or lower.shape != upper.shape or not {units[0].shape, units[1].shape} <= {(), lower.shape}:
             raise ValueError(
                 f"band with ends of shapes {lower.shape} and {upper.shape}, units {units[0].shape} and "
                 f"{units[1].shape}: expected two vectors of one length, and units of that length or numbers"
             )
-        named = {"lower": lower, "upper": upper, "lower_unit": units[0], "upper_unit": units[1]}
-        for name, values in named.items():
+        for name in ("lower", "upper", "lower_unit", "upper_unit"):
+            values = getattr(self, name)
             if not np.isfinite(values).all():
                 raise ValueError(f"band.{name} has {np.sum(~np.isfinite(values))} entries that are not finite")
             if name.endswith("unit") and (values < 0).any():
@@ -79,23 +173,49 @@ class Band:
         return np.asarray(self.lower_unit), np.asarray(self.upper_unit)
 
 
-def joined_bands(bands: Sequence[Band]) -> Band:
-    """The band of consecutive blocks of rows."""
-    if len(bands) == 1:
-        return bands[0]
-    supports = [band.support for band in bands if band.support is not None]
-    lower_unit, upper_unit = (
-        np.concatenate([np.broadcast_to(band.units[k], len(band)) for band in bands]) for k in (0, 1)
-    )
-    return Band(
-        np.concatenate([band.lower for band in bands]),
-        np.concatenate([band.upper for band in bands]),
-        lower_unit,
-        upper_unit,
-        np.concatenate(supports) if supports else None,
-        bands[0].least_score,
-        None if bands[0].knots is None else Knots.joined([band.knots for band in bands if band.knots is not None]),
-    )
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a model says of n rows before calibration.
+
+    Attributes
+    ----------
+    band : Band
+    prediction : array of shape (n,) or None
+        None of a model that predicts intervals alone.
+    rows : any
+        The rows as the model read them, for those who ask it again about them; None where it keeps none.
+    """
+
+    band: Band
+    prediction: Array | None = None
+    rows: Any = None
+
+    def __len__(self) -> int:
+        return len(self.band)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Told], rows: Any = None) -> Told:
+        """That of consecutive blocks of rows."""
+        if len(parts) == 1:
+            return cls(parts[0].band, parts[0].prediction, rows)
+        bands, predictions = [part.band for part in parts], [part.prediction for part in parts]
+        below, above = (np.concatenate([np.broadcast_to(b.units[k], len(b)) for b in bands]) for k in (0, 1))
+        knots = [band.knots for band in bands if band.knots is not None]
+        band = Band(
+            np.concatenate([band.lower for band in bands]),
+            np.concatenate([band.upper for band in bands]),
+            below,
+            above,
+            _joined([band.support for band in bands]),
+            bands[0].least_score,
+            Knots.joined(knots) if knots else None,
+        )
+        return cls(band, _joined(predictions), rows)
+
+
+def _joined(parts: Sequence[Array | None]) -> Array | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
 
 
 def lower_scores(band: Band, y: Array) -> Array:
@@ -129,15 +249,13 @@ def interval(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Arra
     Parameters
     ----------
     band : Band
-        With n rows.
     q_lo, q_up : floats or arrays of shape (n,)
         Quantiles of the lower and of the upper scores, at least the band's `least_score` and possibly infinite.
 
     Returns
     -------
-    ends : array of shape (n, 2)
-    crossed : bool array of shape (n,)
-        The rows whose interval is empty.
+    ends, crossed : array of shape (n, 2), bool array of shape (n,)
+        The latter for the rows whose interval is empty.
 
     Notes
     -----
@@ -173,8 +291,9 @@ def side_reach(band: Band, q: Array | float, side: int, *, outwards: bool) -> Ar
 
 
 def reach(q: Array | float, unit: Array) -> Array:
-    """How far a quantile moves an end outwards: ``q unit`` and a little more, increasing in q."""
-    return _outwards(_stretch(q, unit))
+    """How far a quantile moves an end outwards: ``q unit`` and a little more, increasing in q, to the last digit."""
+    distance = _stretch(q, unit)
+    return distance * np.where(distance > 0, 1 + ROUNDING, 1 - ROUNDING)
 
 
 def _middle(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Array, BoolArray]:
@@ -186,14 +305,8 @@ def _middle(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Array
         apart = _stretch(q_up, upper_unit) / 2 - _stretch(q_lo, lower_unit) / 2
     # equal units: one product of the difference, so that equal quantiles leave the midpoint where it is
     shift = np.where(lower_unit == upper_unit, _stretch(difference / 2, lower_unit), apart)
-    moves = np.isfinite(difference) & np.isfinite(shift)
-    finite = np.broadcast_to(moves, middle.shape)
+    finite = np.broadcast_to(np.isfinite(difference) & np.isfinite(shift), middle.shape)
     return middle + np.where(finite, shift, 0.0), finite
-
-
-def _outwards(distance: Array) -> Array:
-    """A little more than the distance; increasing in it, which keeps intervals nested to the last digit."""
-    return distance * np.where(distance > 0, 1 + ROUNDING, 1 - ROUNDING)
 
 
 def _stretch(q: Array | float, unit: Array) -> Array:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from sosbands._types import AnyArray, Array, IntArray
-from sosbands.conformal.arguments import Kind, check_added, read_common_use, read_groups, read_ratio
-from sosbands.conformal.band import Band, lower_scores, upper_scores
+from sosbands._words import listed
+from sosbands.conformal.asked import Asked, Intervals, Kind, check_added, read_common_use, read_groups, read_ratio
+from sosbands.conformal.band import Band, Told, interval, lower_scores, upper_scores
 from sosbands.conformal.distribution import Places, inner_places
 from sosbands.conformal.quantile import conformal_quantile, points_needed, weighted_conformal_quantile
 
@@ -28,6 +29,15 @@ def side_levels(level: float, kind: Kind, lower_share: float = 0.5) -> tuple[flo
     return 1 - (1 - level) * lower_share, 1 - (1 - level) * (1 - lower_share)
 
 
+class Placed(NamedTuple):
+    """Rows of a prediction that share their calibration places."""
+
+    rows: IntArray
+    band: Band
+    places: Places
+    weights: Array | None
+
+
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """Scores of the calibration points on both sides, with their groups and likelihood ratios if there are any.
@@ -42,14 +52,15 @@ class Calibration:
         Likelihood ratios of test over calibration density, up to a constant.
     inner_places : array of shape (m,) or None
         Share of the band below each observation, infinite outside (`sosbands.conformal.inner_places`): all that scores
-        need not say of observations inside. None where copies have scored the rows, and in models that earlier versions
-        saved.
+        need not say of observations inside. None where copies have scored the rows.
     decay : float in (0, 1) or None
         With one, rows are in the order of time, and the last but k counts as ``decay^(k + 1)`` of a new row; with
         groups k counts rows of the same group.
+    n_learnt : int
+        How many of these rows the model had learnt from: above 0 nothing is promised.
     """
 
-    _set_by_some_fits: ClassVar[tuple[str, ...]] = ("inner_places", "decay")  # files of earlier versions lack them
+    copies: ClassVar[Sequence[Any]] = ()  # that have scored the rows, of a `CrossCalibration`
 
     lower_scores: Array
     upper_scores: Array
@@ -57,15 +68,19 @@ class Calibration:
     weights: Array | None = None
     inner_places: Array | None = None
     decay: float | None = None
+    n_learnt: int = 0
 
     @classmethod
-    def of(cls, band: Band, y: Array, groups: Any = None, likelihood_ratio: Any = None) -> Calibration:
+    def of(
+        cls, band: Band, y: Array, groups: Any = None, likelihood_ratio: Any = None, *, n_learnt: int = 0
+    ) -> Calibration:
         """Score the observations `y` against their band."""
         if not len(band):
             raise ValueError("X has no rows: expected at least one calibration point")
         labels = None if groups is None else read_groups(groups, len(band))
         weights = None if likelihood_ratio is None else read_ratio(likelihood_ratio, len(band))
-        calibration = cls(lower_scores(band, y), upper_scores(band, y), labels, weights, inner_places(band, y))
+        scores = lower_scores(band, y), upper_scores(band, y)
+        calibration = cls(*scores, labels, weights, inner_places(band, y), n_learnt=n_learnt)
         for label, part in calibration.parts():
             if part.weights is not None and not part.weights.any():
                 where = "" if label is None else f" in group {label!r}"
@@ -99,15 +114,17 @@ class Calibration:
             _joined(self.groups, new.groups),
             _joined(self.weights, new.weights),
             _joined(self.inner_places, new.inner_places),
-        )
-        return joined.faded(window=window, decay=decay)
+        ).faded(window=window, decay=decay)
+        kept = len(joined) if window is None or new.groups is not None else max(0, window - len(new))
+        return replace(joined, n_learnt=min(len(joined), min(kept, self.n_learnt) + new.n_learnt))
 
     def faded(self, *, window: int | None = None, decay: float | None = None) -> Calibration:
         """Of each group the last `window` rows, in the order of time, with weights that fall by `decay`."""
         if window is None:
             return replace(self, decay=decay)
         parts = [np.arange(len(self))] if self.groups is None else [rows for _, rows in rows_by_label(self.groups)]
-        return replace(self._taken(np.sort(np.concatenate([rows[-window:] for rows in parts]))), decay=decay)
+        rows = np.sort(np.concatenate([rows[-window:] for rows in parts]))
+        return replace(self._taken(rows), decay=decay, n_learnt=min(self.n_learnt, len(rows)))
 
     def _taken(self, rows: IntArray) -> Calibration:
         """Some of the rows, in this order."""
@@ -133,7 +150,8 @@ class Calibration:
             unseen = [label for label in np.unique(labels).tolist() if label not in seen]
             if unseen:
                 raise ValueError(
-                    f"groups has labels that conformalize has not seen, {shown(unseen)}: expected {shown(list(seen))}"
+                    f"groups has labels that conformalize has not seen, {listed(unseen, SHOWN)}: "
+                    f"expected {listed(seen, SHOWN)}"
                 )
         return labels, weights
 
@@ -146,22 +164,10 @@ class Calibration:
         groups: AnyArray | None = None,
         weights: Array | None = None,
     ) -> Array:
-        """Lower and upper quantile of each row that is to be predicted.
+        """Lower and upper quantile of each row that is to be predicted, at the levels that `side_levels` gives.
 
-        Parameters
-        ----------
-        level : float
-            Confidence level in (0, 1).
-        kind : {"symmetric", "asymmetric"}
-            One quantile for both sides or one for each.
-        lower_share : float
-            Part of the miscoverage given to the lower side (asymmetric); 0 or 1 makes one quantile infinite.
-        groups, weights : arrays of shape (n,) or None
-            As `read_rows` returns them.
-
-        Returns
-        -------
-        quantiles : array of shape (n, 2), or (1, 2) where all rows have the same
+        Groups and weights, of shape (n,), are as `read_rows` returns them. The quantiles have the shape (n, 2), or
+        (1, 2) where all rows have the same.
         """
         levels = side_levels(level, kind, lower_share)
         if groups is None:
@@ -171,18 +177,41 @@ class Calibration:
             q[rows] = parts[label]._pooled(levels, kind, None if weights is None else weights[rows])
         return q
 
+    def intervals(self, told: Told, asked: Asked) -> Intervals:
+        """The intervals asked for, of rows that a model has told of."""
+        labels, weights = self.read_rows(len(told), asked.groups, asked.likelihood_ratio)
+        made = []
+        for level in asked.levels:
+            q = self.quantiles(level, asked.kind, asked.lower_share, groups=labels, weights=weights)
+            short = self.shortage(q, level, asked.kind, asked.lower_share, labels)
+            made.append((*interval(told.band, *q.T), short))
+        return Intervals.of(told, asked, made)
+
     def places(self) -> dict[Any, Places]:
         """Places of the calibration points in their bands, by group; without groups with the label None."""
         found = {}
         for label, part in self.parts():
             if part.inner_places is None:
-                raise ValueError(
-                    "the calibration of this model, which an earlier version made, keeps no places inside the band: "
-                    "call conformalize(X, y) again for quantiles and distributions"
-                )
+                raise ValueError("calibration without inner_places: expected them for quantiles and distributions")
             weights = part.weights if part.decay is None else part.age_weights()
             found[label] = Places.of(part.inner_places, part.lower_scores, part.upper_scores, weights)
         return found
+
+    def distribution(self, told: Told, asked: Asked) -> list[Placed]:
+        """The rows that a model has told of with the places of the calibration points, group by group."""
+        labels, weights = self.read_rows(len(told), asked.groups, asked.likelihood_ratio)
+        if self.decay is not None:
+            weights = np.ones(len(told))  # beside which calibration rows count by their age
+        places = self.places()
+        if labels is None:
+            return [Placed(np.arange(len(told)), told.band, places[None], weights)]
+        return [
+            Placed(rows, told.band.take(rows), places[label], None if weights is None else weights[rows])
+            for label, rows in rows_by_label(labels)
+        ]
+
+    def check_offers(self, wanted: str) -> None:
+        """Raise the error that names what this kind of calibration does not offer: nothing."""
 
     def shortage(self, q: Array, level: float, kind: Kind, lower_share: float, groups: AnyArray | None) -> str | None:
         """Why some of the quantiles `q` of `quantiles` are infinite, unless their side was given a zero share."""
@@ -191,31 +220,38 @@ class Calibration:
         if not infinite.any():
             return None
         needed = max(points_needed(side) for side in levels[levels < 1].tolist())
-        concerned = {None} if groups is None else set(np.unique(groups[infinite]).tolist())
-        given = [_described(label, part) for label, part in self.parts() if label in concerned]
+        given = self.described({None} if groups is None else set(np.unique(groups[infinite]).tolist()))
         rows = "every interval" if infinite.all() else f"{np.sum(infinite)} of {len(q)} intervals"
-        return (
-            f"confidence level {level:g} needs at least {needed:.0f} calibration points, given: {_listed(given)}; "
-            f"{rows} infinite"
-        )
+        return f"confidence level {level:g} needs at least {needed:.0f} calibration points, {given}; {rows} infinite"
 
-    def described(self) -> str:
-        """How many points there are, by group, and what makes them count for less."""
-        return f"given: {_listed([_described(label, part) for label, part in self.parts()])}"
+    def described(self, labels: Collection[Any] | None = None) -> str:
+        """How many points there are, by group (of some labels), and what makes them count for less."""
+        found = []
+        for label, part in self.parts():
+            if labels is not None and label not in labels:
+                continue
+            words = f"{len(part)}" if label is None else f"{len(part)} in group {label!r}"
+            if part.decay is not None:
+                words += f" (of the weight of {part.age_weights().sum():.1f} by decay={part.decay:g})"
+            if part.weights is not None:
+                w = part.weights / part.weights.max()
+                words += f" (worth {w.sum() ** 2 / (w**2).sum():.1f} by their likelihood ratios)"
+            lost = np.sum(np.isposinf(part.scores("symmetric")))
+            found.append(f"{words} ({lost} with an infinite score: zero scale)" if lost else words)
+        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        return f"given: {', '.join(found[:SHOWN])}{more}"
 
     def _pooled(self, levels: tuple[float, float], kind: Kind, test_weights: Array | None) -> Array:
-        if kind == "symmetric":
-            q = self._quantile(self.scores("symmetric"), levels[0], test_weights)
-            return np.stack([q, q], axis=1)
-        q_lo = self._quantile(self.lower_scores, levels[0], test_weights)
-        return np.stack([q_lo, self._quantile(self.upper_scores, levels[1], test_weights)], axis=1)
-
-    def _quantile(self, scores: Array, level: float, test_weights: Array | None) -> Array:
-        if self.decay is not None:
-            return weighted_conformal_quantile(scores, self.age_weights(), np.ones(1), level)
-        if self.weights is None or test_weights is None:
-            return np.array([conformal_quantile(scores, level)])
-        return weighted_conformal_quantile(scores, self.weights, test_weights, level)
+        """The quantiles of rows without groups."""
+        found = []
+        for scores, level in zip(np.atleast_2d(self.scores(kind).T), levels, strict=False):
+            if self.decay is not None:
+                found.append(weighted_conformal_quantile(scores, self.age_weights(), np.ones(1), level))
+            elif self.weights is None or test_weights is None:
+                found.append(np.array([conformal_quantile(scores, level)]))
+            else:
+                found.append(weighted_conformal_quantile(scores, self.weights, test_weights, level))
+        return np.stack([found[0], found[-1]], axis=1)
 
 
 def rows_by_label(labels: AnyArray) -> Iterator[tuple[Any, IntArray]]:
@@ -225,26 +261,5 @@ def rows_by_label(labels: AnyArray) -> Iterator[tuple[Any, IntArray]]:
     yield from zip(distinct.tolist(), rows, strict=True)
 
 
-def _described(label: Any, part: Calibration) -> str:
-    """How many points a part has, and what makes them count for less."""
-    words = f"{len(part)}" if label is None else f"{len(part)} in group {label!r}"
-    if part.decay is not None:
-        words += f" (of the weight of {part.age_weights().sum():.1f} by decay={part.decay:g})"
-    if part.weights is not None:
-        w = part.weights / part.weights.max()
-        words += f" (worth {w.sum() ** 2 / (w**2).sum():.1f} by their likelihood ratios)"
-    lost = np.sum(np.isposinf(part.scores("symmetric")))
-    return f"{words} ({lost} with an infinite score: zero scale)" if lost else words
-
-
 def _joined(old: AnyArray | None, new: AnyArray | None) -> AnyArray | None:
     return None if old is None or new is None else np.concatenate([old, new])
-
-
-def _listed(items: list[str]) -> str:
-    return ", ".join(items[:SHOWN]) + (f" and {len(items) - SHOWN} more" if len(items) > SHOWN else "")
-
-
-def shown(labels: list[Any]) -> str:
-    """The first labels, and how many more there are."""
-    return _listed([repr(label) for label in labels])

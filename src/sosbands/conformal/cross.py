@@ -12,18 +12,70 @@ infinite if ``r > n``. The r-th largest of n is the ``floor(alpha (n + 1))``-th 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isqrt
+from typing import Any, Self
 
 import numpy as np
 
 from sosbands._types import AnyArray, Array, BoolArray, IntArray
-from sosbands.conformal.arguments import Kind
-from sosbands.conformal.band import Band, reach
+from sosbands.conformal.asked import Asked, Intervals, Kind
+from sosbands.conformal.band import Band, Told, lower_scores, reach, upper_scores
 from sosbands.conformal.calibration import Calibration, rows_by_label, side_levels
 from sosbands.conformal.quantile import conformal_rank
 
 CELLS = 2**20  # numbers that a block of rows needs at a time
+REFUSED = {
+    **dict.fromkeys(("conformalize", "update"), "all rows of fit are calibrated on, each by its own copy"),
+    "likelihood_ratio": "the rows of a fold weigh alike",
+    "quantile": "each copy has bands of its own, which no one number moves",
+}
+PLACES = "each copy has bands of its own, in which places are not comparable"
+
+
+@dataclass(frozen=True, eq=False)
+class CrossCalibration(Calibration):
+    """Scores of all rows of `fit`, each by the copy that has not seen it, and the copies, whose bands intervals need.
+
+    Attributes
+    ----------
+    copies : sequence of K models
+        Fitted; each gives what it tells of rows by ``told(rows)``.
+    folds : array of int of shape (m,)
+        The copy that each row was kept from.
+    """
+
+    copies: Sequence[Any] = field(kw_only=True)  # type: ignore[misc]
+    folds: IntArray = field(kw_only=True)
+
+    @classmethod
+    def of_folds(cls, copies: Sequence[Any], folds: IntArray, bands: Sequence[Band], y: Array, groups: Any) -> Self:
+        """From the band of each copy at the rows of its fold."""
+        scores = np.empty((2, len(y)))
+        for k, band in enumerate(bands):
+            held = folds == k
+            scores[:, held] = lower_scores(band, y[held]), upper_scores(band, y[held])
+        return cls(scores[0], scores[1], groups, copies=copies, folds=folds)
+
+    def intervals(self, told: Told, asked: Asked) -> Intervals:
+        """The intervals asked for; `told` is by the model of all rows, whose middle stands in where none is finite."""
+        if asked.likelihood_ratio is not None:
+            self.check_offers("likelihood_ratio")
+        labels, _ = self.read_rows(len(told), asked.groups)
+        bands = [copy.told(told.rows).band for copy in self.copies]
+        made = []
+        for level in asked.levels:
+            ends = cross_intervals(bands, self, self.folds, level, asked.kind, asked.lower_share, labels)
+            short = self.shortage(ends * (-1.0, 1.0), level, asked.kind, asked.lower_share, labels)
+            made.append((*without_crossing(ends, told.band), short))
+        return Intervals.of(told, asked, made)
+
+    def check_offers(self, wanted: str) -> None:
+        """Raise the error that names what no cross-calibration offers."""
+        raise ValueError(
+            f"{wanted} of a model fitted with calibration_size='cross': not offered, because "
+            f"{REFUSED.get(wanted, PLACES)}; fit with another calibration_size"
+        )
 
 
 def proven_coverage(level: float, n_rows: int, n_folds: int, *, alike: bool = True) -> float:
@@ -57,18 +109,8 @@ def cross_intervals(
 ) -> Array:
     """Both ends of each new row, shape (n_new, 2); the lower one may lie above the upper one.
 
-    Parameters
-    ----------
-    bands : sequence of K Band
-        Of the copies, at the new rows.
-    calibration : Calibration
-        Scores of the n rows, each by the copy of its fold, and their groups.
-    folds : array of int of shape (n,)
-        The copy that each row was kept from.
-    level, kind, lower_share
-        As in `Calibration.quantiles`.
-    groups : array of shape (n_new,), optional
-        Labels of the new rows, each of which is compared with the rows of its group alone.
+    `bands` are those of the K copies at the new rows, `folds` of shape (n,) says from which copy each calibration row
+    was kept, and a new row is compared with the calibration rows of its label in `groups` alone.
     """
     levels = side_levels(level, kind, lower_share)
     n_new = len(bands[0])
@@ -102,62 +144,40 @@ def without_crossing(ends: Array, band: Band) -> tuple[Array, BoolArray]:
 def ranked_reach(offsets: Array, units: Array, lists: Sequence[Array], rank: int) -> Array:
     """For each row the `rank`-th smallest of ``offset_k + reach(s, unit_k)``, s in list k; infinite if there is none.
 
-    Parameters
-    ----------
-    offsets, units : arrays of shape (n, K)
-        Units are at least 0.
-    lists : sequence of K arrays
-        Scores, sorted; they may be infinite, and a list may be empty.
-    rank : int
-        At least 1.
-
-    Notes
-    -----
-    A row needs of the order of ``sqrt(K N)`` of the N ends: those of every t-th score bracket the one wanted, and
-    only what lies between is looked at. All of it rests on reaches that increase with the score, so that the
-    result is exactly that of sorting all ends.
+    Offsets and units, which are at least 0, have the shape (n, K); the K lists of scores are sorted, which may be
+    infinite, and a list may be empty. A row needs of the order of ``sqrt(K N)`` of the N ends: those of every t-th
+    score bracket the one wanted, and only what lies between is looked at. All of it rests on reaches that increase with
+    the score, so that the result is exactly that of sorting all ends.
     """
     if rank > sum(map(len, lists)):
         return np.full(len(offsets), np.inf)
-    sorted_lists = _SortedLists.of(lists)
+    sorted_lists = _SortedLists(lists)
     most = max(1, CELLS // sorted_lists.cells)
     blocks = (slice(start, start + most) for start in range(0, len(offsets), most))
     found = [sorted_lists.ranked(offsets[rows], units[rows], rank) for rows in blocks]
     return np.concatenate(found) if found else np.zeros(0)
 
 
-@dataclass(frozen=True, eq=False)
 class _SortedLists:
     """K sorted lists of scores, one after another, and every t-th score of each.
 
     A value v has, of list k, c of the chosen scores below it and at least ``t c``, at most ``t c + t - 1`` of all.
     """
 
-    scores: Array
-    starts: IntArray
-    sizes: IntArray
-    step: int
-    chosen: IntArray  # positions in `scores`
-    chosen_list: IntArray  # the list of each, increasing
-
-    @classmethod
-    def of(cls, lists: Sequence[Array]) -> _SortedLists:
-        sizes = np.array([len(each) for each in lists], dtype=np.intp)
-        starts = np.cumsum(sizes) - sizes
-        step = max(1, isqrt(int(sizes.sum()) // (2 * len(lists))))
-        counts = sizes // step
-        chosen = [start + step * np.arange(1, count + 1) - 1 for start, count in zip(starts, counts, strict=True)]
-        chosen_list = np.repeat(np.arange(len(lists)), counts)
-        return cls(np.concatenate(lists), starts, sizes, step, np.concatenate(chosen).astype(np.intp), chosen_list)
-
-    @property
-    def cells(self) -> int:
-        """Numbers that one row needs."""
-        return len(self.chosen) + 2 * self.step * len(self.sizes) + 1
+    def __init__(self, lists: Sequence[Array]) -> None:
+        self.scores = np.concatenate(lists)
+        self.sizes = np.array([len(each) for each in lists], dtype=np.intp)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.step = max(1, isqrt(int(self.sizes.sum()) // (2 * len(lists))))
+        counts = self.sizes // self.step
+        chosen = [start + self.step * np.arange(1, c + 1) - 1 for start, c in zip(self.starts, counts, strict=True)]
+        self.chosen = np.concatenate(chosen).astype(np.intp)  # positions in `scores`
+        self.chosen_list = np.repeat(np.arange(len(lists)), counts)  # the list of each, increasing
+        self.cells = len(self.chosen) + 2 * self.step * len(lists) + 1  # numbers that one row needs
 
     def ranked(self, offsets: Array, units: Array, rank: int) -> Array:
-        """The rank-th smallest end of each row, by the bracket of the chosen ones."""
-        low, high = self._bracket_ranks(rank)
+        """The rank-th smallest end of each row, between two of the chosen ones whose ranks leave no doubt."""
+        low, high = (rank - 1 - len(self.sizes) * (self.step - 1)) // self.step + 1, -(-rank // self.step)
         ends = _end(offsets[:, self.chosen_list], self.scores[self.chosen], units[:, self.chosen_list])
         if self.step == 1:
             return np.asarray(np.partition(ends, rank - 1, axis=1)[:, rank - 1])
@@ -169,11 +189,6 @@ class _SortedLists:
         first = self.step * self._counts(ends <= least[:, None])
         last = np.minimum(self.sizes, self.step * (self._counts(ends < most[:, None]) + 1))
         return np.clip(self._within(offsets, units, first, np.maximum(first, last), rank), least, most)
-
-    def _bracket_ranks(self, rank: int) -> tuple[int, int]:
-        """Ranks among the chosen ends of one that is at most the end wanted, and of one that is at least that."""
-        sure = (rank - 1 - len(self.sizes) * (self.step - 1)) // self.step
-        return sure + 1, -(-rank // self.step)
 
     def _counts(self, flags: BoolArray) -> IntArray:
         """How many of the chosen ends of each list, shape (n, K)."""

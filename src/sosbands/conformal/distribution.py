@@ -135,16 +135,13 @@ class Places:
         """How many places are below that of each observation, and how many are not above it."""
         inner = inner_places(band, y)
         distance = np.where(inner < 0, -lower_scores(band, y), np.where(inner > 1, upper_scores(band, y), inner))
-        parts: list[tuple[BoolArray, Array, int]] = []
+        before, upto = np.empty(len(y), dtype=np.intp), np.empty(len(y), dtype=np.intp)
         first = 0
         for known, rows in zip(_regions(self.inner), _regions(inner), strict=True):
             values = (self.distance if np.isinf(self.inner[known]).any() else self.inner)[known]
-            parts.append((rows, values, first))
+            before[rows] = first + np.searchsorted(values, distance[rows], side="left")
+            upto[rows] = first + np.searchsorted(values, distance[rows], side="right")
             first += len(values)
-        before, upto = np.empty(len(y), dtype=np.intp), np.empty(len(y), dtype=np.intp)
-        for rows, values, start in parts:
-            before[rows] = start + np.searchsorted(values, distance[rows], side="left")
-            upto[rows] = start + np.searchsorted(values, distance[rows], side="right")
         return before, upto
 
 

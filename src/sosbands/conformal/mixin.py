@@ -2,75 +2,95 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Self
 
 import numpy as np
 
-from sosbands._arguments import check
-from sosbands._types import Array, BoolArray
-from sosbands._words import share_of
-from sosbands.conformal.arguments import read_fading, read_kind, read_level, read_levels, read_share, read_target
-from sosbands.conformal.band import Band, interval
-from sosbands.conformal.calibration import Calibration
-from sosbands.conformal.frames import NUMPY, OUTPUTS, as_frame
-from sosbands.conformal.predictive import DistributionMixin, placed
-from sosbands.exceptions import CrossedIntervalsWarning, NotCalibratedError, TooFewCalibrationPointsWarning
+from sosbands._arguments import check, finite_numbers, is_count, read_numbers
+from sosbands._types import Array
+from sosbands._words import share_of, warn
+from sosbands.conformal.asked import (
+    Asked,
+    Intervals,
+    calibration_of,
+    read_fading,
+    read_kind,
+    read_level,
+    read_probabilities,
+    read_target,
+    warn_off_data,
+)
+from sosbands.conformal.band import Told
+from sosbands.conformal.calibration import Calibration, Placed
+from sosbands.conformal.quantile import points_needed
+from sosbands.exceptions import LITTLE_SUPPORT, TooFewCalibrationPointsWarning
 
 ENSEMBLE, BLOCK = 100, 10_000  # values by which `evaluate` tells a distribution, and rows at a time
+NUMPY = "default"
+OUTPUTS = (NUMPY, "pandas", "polars")
 
 
-class IntervalMixin(DistributionMixin):
-    """Conformal calibration for a regressor that offers an uncalibrated band.
+class IntervalMixin:
+    """Conformal calibration for a regressor that tells an uncalibrated band.
 
-    A subclass has the constructor parameters `confidence_level` and `calibration` and the method ``_band(X)``, which
-    checks that the model is fitted and that X is as it should be, and returns a `Band`.
+    A subclass has the constructor parameters `confidence_level` and `calibration` and the method ``told(X)``, which
+    checks that the model is fitted and that X is as it should be, and returns what it tells of these rows (`Told`).
+    The distribution of each row, by the places of the calibration points in their bands, depends on neither parameter.
 
     Attributes
     ----------
-    calibration_ : Calibration
+    calibration_ : Calibration or CrossCalibration
         Scores, groups and weights of the calibration points; set by `conformalize`.
     """
 
-    _set_by_some_fits: ClassVar[tuple[str, ...]] = ("calibration_",)
     confidence_level: Any
     calibration: Any
     calibration_: Calibration
 
-    def _band(self, X: Any) -> Band:
-        """Uncalibrated ends and their units at the rows of X."""
-        raise NotImplementedError(f"{type(self).__name__} must define _band(X)")
+    def told(self, X: Any) -> Told:
+        """Prediction, uncalibrated ends and their units at the rows of X."""
+        raise NotImplementedError(f"{type(self).__name__} must define told(X)")
+
+    def _learnt_rows(self, told: Told, y: Array, caller: str) -> int:  # noqa: ARG002
+        """How many of the rows given to the method `caller` were learnt from, with a warning, where that is known."""
+        return 0
+
+    @property
+    def support_limit(self) -> float:
+        """Rows with less support than this count as far from the learning data."""
+        return LITTLE_SUPPORT
 
     @property
     def scores_(self) -> Array:
         """Calibration scores: (m,) for symmetric calibration, (m, 2) with columns lower, upper for asymmetric."""
-        return self._calibrated("scores_").scores(read_kind(self.calibration))
+        return np.asarray(calibration_of(self).scores(read_kind(self.calibration)))
 
     @property
     def n_calibration_(self) -> int:
         """Number of calibration points."""
-        return len(self._calibrated("n_calibration_"))
+        return len(calibration_of(self))
+
+    @property
+    def n_learnt_calibration_rows_(self) -> int:
+        """Calibration rows that `fit` had learnt from; above 0 the coverage guarantee is void."""
+        return int(calibration_of(self).n_learnt)
 
     def conformalize(self, X: Any, y: Any, *, groups: Any = None, likelihood_ratio: Any = None) -> Self:
         """Calibrate on rows that `fit` has not seen; a second call replaces the first.
 
         Parameters
         ----------
-        X : array or data frame of shape (m, n_features)
-            Calibration points.
-        y : array of shape (m,)
-            Their observations.
+        X, y : array or data frame of shape (m, n_features), array of shape (m,)
+            Calibration points and their observations.
         groups : array of shape (m,), optional
             Labels: each group gets its own quantiles, and so its own coverage guarantee.
         likelihood_ratio : array of shape (m,), optional
             Density of the test points over that of the calibration points, up to a constant (covariate shift).
-
-        Returns
-        -------
-        self
         """
         read_kind(self.calibration)
-        self._calibrate(*self._scored("conformalize", X, y, groups, likelihood_ratio), kept=0)
+        self.calibration_ = self._scored("conformalize", X, y, groups, likelihood_ratio)
         return self
 
     def update(
@@ -87,10 +107,8 @@ class IntervalMixin(DistributionMixin):
 
         Parameters
         ----------
-        X : array or data frame of shape (m, n_features)
-            Rows that `fit` has not seen, one or many, later than all so far.
-        y : array of shape (m,)
-            Their observations.
+        X, y : array or data frame of shape (m, n_features), array of shape (m,)
+            Rows that `fit` has not seen, one or many, later than all so far, and their observations.
         window : int, optional
             Keep the last so many rows, of each group if there are groups; None keeps all.
         decay : float in (0, 1), optional
@@ -99,10 +117,6 @@ class IntervalMixin(DistributionMixin):
             asymmetric calibration the level of each end, ``1 - (1 - level)/2``.
         groups, likelihood_ratio : arrays of shape (m,), optional
             Given if and only if the calibration rows so far have them.
-
-        Returns
-        -------
-        self
 
         Notes
         -----
@@ -114,23 +128,21 @@ class IntervalMixin(DistributionMixin):
         """
         read_kind(self.calibration)
         last, fading = read_fading(window, decay, with_ratio=likelihood_ratio is not None)
-        new, n_learnt = self._scored("update", X, y, groups, likelihood_ratio)
+        new = self._scored("update", X, y, groups, likelihood_ratio)
         if "calibration_" in vars(self):
-            joined = self.calibration_.extended(new, window=last, decay=fading)
+            self.calibration_ = self.calibration_.extended(new, window=last, decay=fading)
         else:
-            joined = new.faded(window=last, decay=fading)
-        kept = len(joined) if last is None or groups is not None else max(0, last - len(new))
-        self._calibrate(joined, n_learnt, kept=kept)
+            self.calibration_ = new.faded(window=last, decay=fading)
         return self
 
-    def _scored(self, caller: str, X: Any, y: Any, groups: Any, likelihood_ratio: Any) -> tuple[Calibration, int]:  # noqa: ARG002
-        """Scores of rows given to the method `caller`, and how many of them were learnt from, where that is known."""
-        band = self._band(X)
-        return Calibration.of(band, read_target(y, len(band)), groups, likelihood_ratio), 0
-
-    def _calibrate(self, calibration: Calibration, n_learnt: int, *, kept: int) -> None:  # noqa: ARG002
-        """Take this calibration, which holds at most `kept` rows of the one before."""
-        self.calibration_ = calibration
+    def _scored(self, caller: str, X: Any, y: Any, groups: Any, likelihood_ratio: Any) -> Calibration:
+        """Scores of rows given to the method `caller`."""
+        if "calibration_" in vars(self):
+            self.calibration_.check_offers(caller)
+        told = self.told(X)
+        target = read_target(y, len(told))
+        seen = self._learnt_rows(told, target, caller)
+        return Calibration.of(told.band, target, groups, likelihood_ratio, n_learnt=seen)
 
     def set_output(self, *, intervals: str | None = None) -> Self:
         """Choose what `predict_interval` returns.
@@ -146,77 +158,101 @@ class IntervalMixin(DistributionMixin):
             self._sklearn_output_config = {"intervals": intervals}  # which scikit-learn's `clone` copies
         return self
 
-    def predict_interval(
+    def intervals(
         self,
         X: Any,
-        confidence_level: Any = None,
+        levels: Any = None,
         *,
+        side: str = "both",
         lower_share: Any = 0.5,
         groups: Any = None,
         likelihood_ratio: Any = None,
-    ) -> Any:
-        """Calibrated prediction intervals.
+    ) -> Intervals:
+        """Calibrated prediction intervals with all that is known of them: prediction, ends, support, which are empty.
 
         Parameters
         ----------
         X : array or data frame of shape (n, n_features)
-            Points.
-        confidence_level : float or list of k floats, optional
-            In (0, 1); by default that of the constructor. Intervals are nested in the level (asymmetric calibration:
-            those that are not empty).
+            Rows.
+        levels : float or list of k floats, optional
+            In (0, 1); by default the `confidence_level` of the constructor. Intervals are nested in the level
+            (asymmetric calibration: those that are not empty).
+        side : {"both", "lower", "upper"}
+            One end alone, whatever the `calibration`, has all of the miscoverage; the other one is infinite.
         lower_share : float
-            Part of the miscoverage given to the lower side, for asymmetric calibration; 0 or 1 leaves one end infinite.
+            Part of the miscoverage given to the lower side, for both ends and asymmetric calibration; 0 or 1 leaves one
+            end infinite.
         groups, likelihood_ratio : arrays of shape (n,), optional
             Given if and only if `conformalize` got them.
 
         Returns
         -------
-        intervals : array of shape (n, 2), or (n, 2, k) for a list of levels; or a data frame (see `set_output`)
+        Intervals
+            With ends of shape (n, k), also for one level.
 
         Warns
         -----
         TooFewCalibrationPointsWarning
-            If there are too few calibration points for the level, so that intervals are infinite.
+            If there are too few calibration points for a level, so that intervals are infinite.
         CrossedIntervalsWarning
             If negative quantiles leave some intervals empty; their midpoint is returned twice.
+        OffDataWarning
+            If rows are far from the learning data.
         """
-        self._calibrated("predict_interval")
-        levels, many = read_levels(self.confidence_level if confidence_level is None else confidence_level)
-        read_share(lower_share, read_kind(self.calibration))
-        _, each = self._band_and_ends(X, levels, lower_share, groups, likelihood_ratio)
-        ends = np.stack(each, axis=2) if many else each[0]
+        asked = Asked.of(self, levels, side, lower_share, groups, likelihood_ratio)
+        found: Intervals = self.calibration_.intervals(self.told(X), asked)
+        found.warn(self.support_limit)
+        return found
+
+    def predict_interval(
+        self,
+        X: Any,
+        confidence_level: Any = None,
+        *,
+        side: str = "both",
+        lower_share: Any = 0.5,
+        groups: Any = None,
+        likelihood_ratio: Any = None,
+    ) -> Any:
+        """Calibrated prediction intervals as an array: the ends that `intervals` gives.
+
+        Parameters
+        ----------
+        X, side, lower_share, groups, likelihood_ratio
+            As in `intervals`, which warns of the same.
+        confidence_level : float or list of k floats, optional
+            As `levels` of `intervals`.
+
+        Returns
+        -------
+        intervals : array of shape (n, 2), or (n, 2, k) for a list of levels; or a data frame (see `set_output`)
+        """
+        asked = {"side": side, "lower_share": lower_share, "groups": groups, "likelihood_ratio": likelihood_ratio}
+        found = self.intervals(X, confidence_level, **asked)
+        many = np.ndim(self.confidence_level if confidence_level is None else confidence_level) > 0
+        values = np.swapaxes(found.ends, 1, 2).reshape(len(found), 2 * len(found.levels))
+        frame = self._as_frame(X, values, interval_names(found.levels, many))
+        if frame is not None:
+            return frame
+        return found.ends if many else found.ends[:, :, 0]
+
+    def _as_frame(self, X: Any, values: Array, names: Sequence[str]) -> Any:
+        """Columns of shape (n, k) as a data frame, if `set_output` has chosen one."""
         kind = getattr(self, "_sklearn_output_config", {}).get("intervals", NUMPY)
-        return ends if kind == NUMPY else as_frame(ends, levels, kind, getattr(X, "index", None))
-
-    def _band_and_ends(
-        self, X: Any, levels: list[float], lower_share: Any, groups: Any, likelihood_ratio: Any
-    ) -> tuple[Band, list[Array]]:
-        """The band, and the intervals at each level, with all warnings of them."""
-        _, band, made = self._intervals(X, levels, lower_share, groups, likelihood_ratio)
-        crossed = sum(int(np.sum(rows)) for _, rows in made)
-        if crossed:
-            warnings.warn(
-                f"{share_of(crossed, len(band) * len(levels), 'interval')} empty, because calibration narrows the band "
-                "by more than its width there; their midpoint is given twice",
-                CrossedIntervalsWarning,
-                stacklevel=3,
-            )
-        self._check_band(band)
-        return band, [ends for ends, _ in made]
-
-    def _intervals(
-        self, X: Any, levels: list[float], lower_share: Any = 0.5, groups: Any = None, likelihood_ratio: Any = None
-    ) -> tuple[Array | None, Band, list[tuple[Array, BoolArray]]]:
-        """Predictions, if the model has some; band; for each level the intervals and which of them are empty."""
-        band = self._band(X)
-        q = self._conformal_quantiles(len(band), levels, lower_share, groups, likelihood_ratio, 5)
-        return None, band, [interval(band, *ends_of_level.T) for ends_of_level in q]
-
-    def _check_band(self, band: Band) -> None:
-        """Warn of rows for which a subclass knows its band to be doubtful; none by default."""
+        if kind == NUMPY:
+            return None
+        columns = dict(zip(names, values.T, strict=True))
+        index = {"index": X.index if hasattr(X, "iloc") else None} if kind == "pandas" else {}
+        return import_module(kind).DataFrame(columns, **index)
 
     def quantile(
-        self, level: Any = None, *, lower_share: Any = 0.5, group: Any = None, likelihood_ratio: Any = None
+        self,
+        level: Any = None,
+        *,
+        side: str = "both",
+        lower_share: Any = 0.5,
+        group: Any = None,
+        likelihood_ratio: Any = None,
     ) -> float | tuple[float, float]:
         """The conformal quantile by which calibration moves both ends, or one for each end, in the unit of the ends.
 
@@ -228,20 +264,28 @@ class IntervalMixin(DistributionMixin):
         ----------
         level : float, optional
             Confidence level in (0, 1); by default that of the constructor.
-        lower_share : float
-            As in `predict_interval`.
+        side, lower_share
+            As in `intervals`.
         group, likelihood_ratio : label and float, optional
             Those of one point; given if and only if `conformalize` got them.
 
         Returns
         -------
-        quantile : float (symmetric calibration) or pair of floats (asymmetric: lower, upper)
+        quantile : float (symmetric calibration, or one side) or pair of floats (asymmetric: lower, upper)
         """
-        self._calibrated("quantile")
+        calibration_of(self).check_offers("quantile")
         value = read_level(self.confidence_level if level is None else level)
         groups, ratio = (None if given is None else [given] for given in (group, likelihood_ratio))
-        q_lo, q_up = self._conformal_quantiles(1, [value], lower_share, groups, ratio)[0][0].tolist()
-        return q_lo if read_kind(self.calibration) == "symmetric" else (q_lo, q_up)
+        asked = Asked.of(self, value, side, lower_share, groups, ratio)
+        labels, weights = self.calibration_.read_rows(1, groups, ratio)
+        q = self.calibration_.quantiles(value, asked.kind, asked.lower_share, groups=labels, weights=weights)
+        short = self.calibration_.shortage(q, value, asked.kind, asked.lower_share, labels)
+        if short:
+            warn(short, TooFewCalibrationPointsWarning)
+        q_lo, q_up = (float(each) for each in q[0])
+        if side == "both" and asked.kind == "asymmetric":
+            return q_lo, q_up
+        return q_up if side == "upper" else q_lo
 
     def evaluate(
         self,
@@ -249,6 +293,7 @@ class IntervalMixin(DistributionMixin):
         y: Any,
         confidence_level: Any = None,
         *,
+        side: str = "both",
         lower_share: Any = 0.5,
         groups: Any = None,
         likelihood_ratio: Any = None,
@@ -261,79 +306,152 @@ class IntervalMixin(DistributionMixin):
         distribution, whatever the level: `crps` of an ensemble of 100 (`sosbands.metrics.crps`) and `pit_distance` of
         ``predict_cdf(X, y)``; models calibrated by copies have neither.
         """
-        from sosbands.metrics import evaluate_intervals  # here, because calibration itself needs no metric
-
-        self._calibrated("evaluate")
-        level = read_level(self.confidence_level if confidence_level is None else confidence_level)
-        read_share(lower_share, read_kind(self.calibration))
-        band, (ends,) = self._band_and_ends(X, [level], lower_share, groups, likelihood_ratio)
-        observed = read_target(y, len(ends))
-        self._look_at_evaluated(X, observed)
-        points = self._metric_points(X)
-        row = evaluate_intervals(
-            observed, ends[:, 0], ends[:, 1], confidence_level=level, sample_weight=sample_weight, **points
-        )
-        return row | self._distribution_scores(band, observed, groups, likelihood_ratio, sample_weight)
-
-    def _look_at_evaluated(self, X: Any, target: Array) -> None:
-        """Warn of rows that say little about new ones, where that is known."""
-
-    def _distribution_scores(
-        self, band: Band, y: Array, groups: Any, likelihood_ratio: Any, sample_weight: Any
-    ) -> dict[str, float]:
-        """Metrics of the whole distribution, of blocks of rows at a time; none if calibration keeps no places."""
-        from sosbands.metrics.checks import mean_over_rows
+        # here, because calibration itself needs no metric
+        from sosbands.metrics import evaluate_intervals
         from sosbands.metrics.distribution import ensemble_crps, pit_distance
+        from sosbands.metrics.intervals import mean_over_rows
 
-        if self.calibration_.inner_places is None:
-            return {}
-        parts = placed(self.calibration_, band, groups, likelihood_ratio)
-        scores, transforms = np.empty((2, len(y)))
-        for part in parts:
-            transforms[part.rows] = part.places.probabilities(part.band, y[part.rows], part.weights)
+        calibration_of(self)
+        level = read_level(self.confidence_level if confidence_level is None else confidence_level)
+        asked = Asked.of(self, level, side, lower_share, groups, likelihood_ratio)
+        told = self.told(X)
+        found = self.calibration_.intervals(told, asked)
+        found.warn(self.support_limit)
+        observed = read_target(y, len(told))
+        self._learnt_rows(told, observed, "evaluate")
+        row = evaluate_intervals(
+            observed,
+            found.lower[:, 0],
+            found.upper[:, 0],
+            confidence_level=level,
+            sample_weight=sample_weight,
+            **self._metric_points(X if told.rows is None else told.rows),
+        )
+        if self.calibration_.inner_places is None:  # as copies have scored the rows
+            return row
+        scores, transforms = np.empty((2, len(told)))
+        for part in self.calibration_.distribution(told, asked):
+            transforms[part.rows] = part.places.probabilities(part.band, observed[part.rows], part.weights)
             for some in np.array_split(np.arange(len(part.rows)), -(-len(part.rows) // BLOCK)):
                 rows = part.rows[some]
-                scores[rows] = ensemble_crps(y[rows], part.places.ensemble(part.band.take(some), ENSEMBLE))
-        return {"crps": mean_over_rows(scores, sample_weight), "pit_distance": pit_distance(transforms)}
+                scores[rows] = ensemble_crps(observed[rows], part.places.ensemble(part.band.take(some), ENSEMBLE))
+        return row | {"crps": mean_over_rows(scores, sample_weight), "pit_distance": pit_distance(transforms)}
 
-    def _metric_points(self, X: Any) -> dict[str, Any]:
+    def _metric_points(self, rows: Any) -> dict[str, Any]:
         """Points in which the metrics look for neighbours, `X` and possibly `X_learn`; none if not all are numbers."""
-        values = np.asarray(X)
-        usable = values.ndim == 2 and values.dtype.kind in "biuf" and np.isfinite(values).all()
-        return {"X": values.astype(np.float64)} if usable else {}
+        points = finite_numbers(rows)
+        return {} if points is None else {"X": points}
 
-    def _conformal_quantiles(
-        self,
-        n_rows: int,
-        levels: list[float],
-        lower_share: Any,
-        groups: Any,
-        likelihood_ratio: Any,
-        stacklevel: int = 3,
-    ) -> list[Array]:
-        """For each level the lower and upper quantile of each row, (n, 2) or (1, 2), with one warning if infinite."""
-        kind = read_kind(self.calibration)
-        share = read_share(lower_share, kind)
-        labels, weights = self.calibration_.read_rows(n_rows, groups, likelihood_ratio)
-        q = [self.calibration_.quantiles(level, kind, share, groups=labels, weights=weights) for level in levels]
+    def predict_quantile(self, X: Any, q: Any, *, groups: Any = None, likelihood_ratio: Any = None) -> Any:
+        """Calibrated quantiles, increasing in q to the last digit.
+
+        Parameters
+        ----------
+        X, groups, likelihood_ratio
+            As in `intervals`.
+        q : float or list of k floats
+            In (0, 1).
+
+        Returns
+        -------
+        quantiles : array of shape (n,), or (n, k) for a list; or a data frame (see `set_output`)
+
+        Notes
+        -----
+        Up to 1/2 at most a share q of new rows lies below its quantile, above 1/2 at least a share q lies at it or
+        below it, on average over calibration sets; without ties the shares are within ``1/(m + 1)`` of q, with m
+        calibration points that count alike (with those that fade, within the share of a new row in all weights).
+        These are the ends of one-sided intervals with all of the miscoverage on their side.
+
+        Warns
+        -----
+        TooFewCalibrationPointsWarning
+            If there are too few calibration points for a q, so that its quantiles are infinite.
+        """
+        levels, many = read_probabilities(q)
+        told, parts = self._distribution("predict_quantile", X, groups, likelihood_ratio)
+        found = np.empty((len(told), len(levels)))
+        for part in parts:
+            for k, level in enumerate(levels):
+                found[part.rows, k] = part.places.quantiles(part.band, level, part.weights)
         reasons = [
-            self.calibration_.shortage(at_level, level, kind, share, labels)
-            for at_level, level in zip(q, levels, strict=True)
+            f"quantile {level:g} needs at least {points_needed(max(level, 1 - level)):.0f} calibration points, "
+            f"{self.calibration_.described()}; {share_of(infinite, len(found), 'quantile')} infinite"
+            for level, infinite in zip(levels, np.isinf(found).sum(axis=0).tolist(), strict=True)
+            if infinite
         ]
-        warn_of_infinite(reasons, stacklevel + 1)
-        return q
+        if reasons:
+            warn("; ".join(reasons), TooFewCalibrationPointsWarning)
+        warn_off_data(told.band.support, self.support_limit)
+        frame = self._as_frame(X, found, quantile_names(levels, many))
+        if frame is not None:
+            return frame
+        return found if many else found[:, 0]
 
-    def _calibrated(self, wanted: str) -> Calibration:
-        if "calibration_" not in vars(self):
-            raise NotCalibratedError(
-                f"{wanted} of this {type(self).__name__} needs a calibration: call conformalize(X, y) first, with rows "
-                "that fit has not seen"
-            )
-        return self.calibration_
+    def predict_cdf(self, X: Any, y: Any, *, groups: Any = None, likelihood_ratio: Any = None) -> Array:
+        """Probability of an observation up to y, by the calibrated distribution of each row.
+
+        Parameters
+        ----------
+        X, groups, likelihood_ratio
+            As in `intervals`.
+        y : float, or array of shape (n,) or (n, k)
+            Thresholds; or the observations themselves, of which these are the probability integral transforms.
+
+        Returns
+        -------
+        probabilities : array of shape (n,), or (n, k)
+            In (0, 1): ``(#{places below y} + (#{places at y} + 1)/2) / (m + 1)`` over the m calibration points.
+        """
+        told, parts = self._distribution("predict_cdf", X, groups, likelihood_ratio)
+        n, values = len(told), read_numbers("y", y)
+        if values.ndim == 0:
+            values = np.full(n, float(values))
+        if values.ndim > 2 or len(values) != n:
+            raise ValueError(f"y has shape {values.shape}: expected a number, or ({n},) or ({n}, k)")
+        if np.isnan(values).any():
+            raise ValueError(f"y has {int(np.isnan(values).sum())} entries that are NaN: expected numbers")
+        found = np.empty(values.shape)
+        for part in parts:
+            for column, thresholds in zip(found.reshape(n, -1).T, values.reshape(n, -1).T, strict=True):
+                column[part.rows] = part.places.probabilities(part.band, thresholds[part.rows], part.weights)
+        return found
+
+    def predict_ensemble(self, X: Any, size: int = 100, *, groups: Any = None, likelihood_ratio: Any = None) -> Array:
+        """Equally likely values for each row, in increasing order: the calibration points, as many as are asked for.
+
+        Parameters
+        ----------
+        X, groups, likelihood_ratio
+            As in `intervals`.
+        size : int
+            How many; m of them are all that m calibration points say.
+
+        Returns
+        -------
+        values : array of shape (n, size)
+            Finite, unless a calibration point had an infinite score: the share ``1/(m + 1)`` of new rows that may lie
+            beyond all calibration points is left out.
+        """
+        check("size", size, is_count(size) and size >= 1, "an int >= 1")
+        told, parts = self._distribution("predict_ensemble", X, groups, likelihood_ratio)
+        found = np.empty((len(told), size))
+        for part in parts:
+            found[part.rows] = part.places.ensemble(part.band, size)
+        return found
+
+    def _distribution(self, wanted: str, X: Any, groups: Any, likelihood_ratio: Any) -> tuple[Told, list[Placed]]:
+        """What is told of all rows, and the parts of it with their calibration places."""
+        calibration_of(self).check_offers(wanted)
+        told = self.told(X)
+        return told, self.calibration_.distribution(told, Asked(groups=groups, likelihood_ratio=likelihood_ratio))
 
 
-def warn_of_infinite(reasons: list[str | None], stacklevel: int) -> None:
-    """One warning with the reasons, one for each level that has some."""
-    if any(reasons):
-        message = "; ".join(reason for reason in reasons if reason)
-        warnings.warn(message, TooFewCalibrationPointsWarning, stacklevel=stacklevel)
+def interval_names(levels: Sequence[float], many: bool, ends: Sequence[str] = ("lower", "upper")) -> list[str]:
+    """Columns of intervals at these levels: "lower" and "upper", of several levels such as "lower_90"."""
+    return [f"{end}_{100 * level:.10g}" for level in levels for end in ends] if many else list(ends)
+
+
+def quantile_names(levels: Sequence[float], many: bool = True) -> list[str]:
+    """Columns of quantiles: "quantile_5", "quantile_50"; "quantile" of one level that came alone."""
+    return [f"quantile_{100 * level:.10g}" for level in levels] if many else ["quantile"]

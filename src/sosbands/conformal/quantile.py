@@ -22,18 +22,7 @@ def conformal_rank(n_scores: int, level: float) -> int:
 
 
 def points_needed(level: float) -> float:
-    """Smallest number of scores with a finite conformal quantile, infinite at level 1.
-
-    Parameters
-    ----------
-    level : float
-        In (0, 1].
-
-    Returns
-    -------
-    needed : float
-        A whole number or infinity.
-    """
+    """Smallest number of scores with a finite conformal quantile at a level in (0, 1], infinite at level 1."""
     _check_level(level)
     if level == 1:
         return math.inf
@@ -59,10 +48,6 @@ def conformal_quantile(scores: ArrayLike, level: float) -> float:
         Calibration scores; they may be infinite, of either sign.
     level : float
         In (0, 1]; at level 1 the quantile is infinite.
-
-    Returns
-    -------
-    quantile : float
     """
     _check_level(level)
     ordered = np.sort(_read_scores(scores))

@@ -8,39 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri
 
 from sosbands._types import Array
-from sosbands.conformal.band import Band
-from sosbands.conformal.knots import Knots
+from sosbands.conformal.band import Band, Knots
 
 LEAST_UNIT = 0.05  # of the mean of a function over the learning rows: a tiny value must not make a huge score
 
 
-class Score(Protocol):
-    """What a score offers."""
+class Score:
+    """What a score offers.
 
-    @property
-    def name(self) -> str:
-        """In `SCORES`."""
-        ...
+    Attributes
+    ----------
+    name : str
+        In `SCORES`.
+    outwards, inwards : str
+        What a quantile of at least 0 does, and a negative one: words with the places ``{q}``, its size, and ``{ends}``.
+    """
 
-    @property
-    def outwards(self) -> str:
-        """What a quantile of at least 0 does: words with the places ``{q}``, its size, and ``{ends}``."""
-        ...
+    name: str
+    outwards: str
+    inwards: str
 
-    @property
-    def inwards(self) -> str:
-        """The same for a negative quantile."""
-        ...
-
-    def fitted(self, mean_below: float, mean_above: float) -> Score:
+    def fitted(self, mean_below: float, mean_above: float) -> Score:  # noqa: ARG002
         """The score for functions with these means over the learning rows, all that it may know of any rows."""
-        ...
+        return self
 
     def band(
         self, center: Array, below: Array, above: Array, support: Array | None = None, unit: Array | float = 1.0
@@ -49,11 +44,11 @@ class Score(Protocol):
 
         `unit` is the base scale in which the functions are told, in units of the target.
         """
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class AddedScore:
+class AddedScore(Score):
     """Distance outside ``[m - s f_lo, m + s f_up]``: calibration adds one number to both functions, everywhere.
 
     ``max((m - y)/s - f_lo, (y - m)/s - f_up)``, and so the interval ``[m - s (f_lo + q), m + s (f_up + q)]``; without
@@ -64,10 +59,6 @@ class AddedScore:
     outwards: str = "{q} added to {ends}"
     inwards: str = "{q} taken off {ends}"
 
-    def fitted(self, mean_below: float, mean_above: float) -> AddedScore:  # noqa: ARG002
-        """The same score, which needs no unit."""
-        return self
-
     def band(
         self, center: Array, below: Array, above: Array, support: Array | None = None, unit: Array | float = 1.0
     ) -> Band:
@@ -76,13 +67,12 @@ class AddedScore:
 
 
 @dataclass(frozen=True)
-class ScaledScore:
+class ScaledScore(Score):
     """Distance from the prediction in multiples of the functions: calibration multiplies the reach, everywhere.
 
     ``max(m - y, 0)/f_lo`` below and ``max(y - m, 0)/f_up`` above, the larger of which is
     ``max((m - y)/f_lo, (y - m)/f_up)``, and so the interval ``[m - q f_lo, m + q f_up]``; with a base scale s that of
-    ``s f``. In place of f stands
-    ``max(f, floor)``; `fitted` sets the floors.
+    ``s f``. In place of f stands ``max(f, floor)``; `fitted` sets the floors.
 
     Attributes
     ----------
@@ -122,7 +112,7 @@ class ScaledScore:
 
 
 @dataclass(frozen=True)
-class NestedScore:
+class NestedScore(Score):
     """Which of the nested bands just holds an observation: calibration finds a place on a scale that all levels share.
 
     On the scale a band of coverage c lies at the normal quantile of ``(1 + c)/2``: for normal noise, whose bands are
@@ -152,10 +142,6 @@ class NestedScore:
             below = above = np.diff(normal_places(coverages), prepend=0.0)
         sides = (below if below.any() else above, above if above.any() else below)
         return cls(coverages, (tuple(sides[0].tolist()), tuple(sides[1].tolist())))
-
-    def fitted(self, mean_below: float, mean_above: float) -> NestedScore:  # noqa: ARG002
-        """The same score, whose floors are those of its steps."""
-        return self
 
     def band(
         self, center: Array, below: Array, above: Array, support: Array | None = None, unit: Array | float = 1.0

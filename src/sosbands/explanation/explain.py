@@ -1,22 +1,71 @@
-"""explain_width: every part of an explanation, from intervals and what their bands are made of."""
+"""Widths taken apart: exact shares of landmarks and of features, against the typical learning row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
+from sosbands._threads import ONE_THREAD
 from sosbands._types import Array, IntArray
 from sosbands.bands import SoSFunction
-from sosbands.bands.sos import evaluate_pair
+from sosbands.bands.functions import evaluate_pair
 from sosbands.conformal import Score, interval
 from sosbands.exceptions import NoTypicalWidthError
-from sosbands.explanation.parts import feature_parts, landmark_parts
 from sosbands.explanation.result import Explanation
-from sosbands.explanation.typical import TypicalRows
 
 LEAST_BAND = 1e-12  # of the typical one: no band is taken for less, so that logarithms are finite
+MOST_ROWS = 1000  # whose median stands for that of all learning rows: its error is then some 2 % of their spread
+ALL_ORDERS = 4  # groups of features up to which all orders are tried, at most 24; of more a sample
+PAIRS = 8  # of sampled orders, each with its reverse
+
+
+@dataclass(frozen=True, eq=False)
+class TypicalRows:
+    """Bands at learning rows, before any calibration, and names for the landmarks.
+
+    Attributes
+    ----------
+    unit, lower, upper : ndarray of shape (n,)
+        Base scale and band functions at learning rows, at most 1000 of them, drawn at random.
+    point, row : ndarray of shape (d,), int
+        Noise features of the typical row, and its position in what `fit` was given: of all learning rows the one
+        nearest to the medians of noise features and band, in standard deviations.
+    landmark_rows : pair of ndarray of int
+        Positions in what `fit` was given of the landmarks below and above.
+    """
+
+    unit: Array
+    lower: Array
+    upper: Array
+    point: Array
+    row: int
+    landmark_rows: tuple[IntArray, IntArray]
+
+    @classmethod
+    def of(
+        cls,
+        points: Array,
+        unit: Array,
+        values: tuple[Array, Array],
+        rows: IntArray,
+        functions: tuple[SoSFunction, SoSFunction],
+    ) -> TypicalRows:
+        """From what the kernel sees of learning rows, base scale, both bands there, and positions in `fit`."""
+        table = np.column_stack([points, values[0] + values[1]])
+        spread = table.std(axis=0)
+        away = (table - np.median(table, axis=0)) / np.where(spread > 0, spread, 1.0)
+        middle = int(np.argmin(np.square(away).sum(axis=1)))
+        some = np.arange(len(rows))
+        if len(rows) > MOST_ROWS:
+            some = np.sort(np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False))
+        place = {point.tobytes(): k for k, point in reversed(list(enumerate(points)))}  # of equal points the first
+        below, above = (rows[[place[each.tobytes()] for each in side.features.landmarks]] for side in functions)
+        lower, upper = values[0][some], values[1][some]
+        return cls(unit[some], lower, upper, points[middle].copy(), int(rows[middle]), (below, above))
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +83,6 @@ class Bands:
         ends, _ = interval(band, *self.quantiles)
         return np.asarray(ends[:, 1] - ends[:, 0])
 
-    def at(self, points: Array) -> Array:
-        """Widths in base scales."""
-        below, above, _ = evaluate_pair(self.lower, self.upper, points)
-        return self.widths(below, above, 1.0)
-
 
 def explain_width(
     width: Array,
@@ -53,22 +97,9 @@ def explain_width(
     scale_name: str,
     calibrated_by: str,
 ) -> Explanation:
-    """Take the widths of intervals apart.
+    """Take the widths of intervals apart, as they are given to users, at noise features `points` and base scales.
 
-    Parameters
-    ----------
-    width : ndarray of shape (n,)
-        Of the intervals, as they are given to users.
-    points : ndarray of shape (n, d)
-        Noise features.
-    unit : ndarray of shape (n,)
-        Base scale.
-    bands : Bands
-    typical : TypicalRows
-    groups : mapping from str to ndarray of int
-        Columns of the noise features by the name of what they are made of.
-    confidence_level, support_limit, scale_name, calibrated_by
-        As in `Explanation`.
+    `groups` are columns of the noise features by the name of what they are made of; the rest is as in `Explanation`.
     """
     typical_width = float(np.median(bands.widths(typical.lower, typical.upper, typical.unit)))
     if not 0 < typical_width < np.inf:
@@ -80,13 +111,19 @@ def explain_width(
     typical_band = typical_width / typical_unit
 
     def log_band(at: Array) -> Array:
-        return np.asarray(np.log(np.maximum(bands.at(at) / typical_band, LEAST_BAND)))
+        below, above, _ = evaluate_pair(bands.lower, bands.upper, at)
+        return np.asarray(np.log(np.maximum(bands.widths(below, above, 1.0) / typical_band, LEAST_BAND)))
 
     base_scale, band = np.log(unit / typical_unit), log_band(points)
     with np.errstate(divide="ignore"):
         calibration = np.log(width / typical_width) - base_scale - band
     below, above, support = evaluate_pair(bands.lower, bands.upper, points)
-    landmarks, landmark_rows = _landmarks(bands, typical, points)
+    left = landmark_parts(bands.lower, points)
+    right = left if bands.upper is bands.lower else landmark_parts(bands.upper, points)
+    if bands.upper.features is bands.lower.features:  # landmarks in common contribute together
+        landmarks, landmark_rows = left + right, typical.landmark_rows[0]
+    else:
+        landmarks, landmark_rows = np.hstack([left, right]), np.concatenate(typical.landmark_rows)
     landmarks *= unit[:, None]
     off_data = unit * (bands.lower.beyond + bands.upper.beyond) * (1.0 - support)
     reach = unit * (below + above)
@@ -113,10 +150,55 @@ def explain_width(
     )
 
 
-def _landmarks(bands: Bands, typical: TypicalRows, points: Array) -> tuple[Array, IntArray]:
-    """Shares of both functions by landmark, those that they have in common together."""
-    below = landmark_parts(bands.lower, points)
-    above = below if bands.upper is bands.lower else landmark_parts(bands.upper, points)
-    if bands.upper.features is bands.lower.features:
-        return below + above, typical.landmark_rows[0]
-    return np.hstack([below, above]), np.concatenate(typical.landmark_rows)
+@ONE_THREAD
+def landmark_parts(function: SoSFunction, points: Array) -> Array:
+    """What each landmark contributes to ``Phi(x)' A Phi(x)``, shape (n, landmarks).
+
+    With ``u(x) = B' Phi(x)`` the function is ``u(x)'u(x)``, and u is interpolated from its values at the landmarks:
+    ``u(x) = sum_j W_j(x) u(p_j) + (1 - sum_j W_j(x)) u_0`` with ``W(x) = K_PP^-1 k_P(x)`` and what the constant
+    feature gives, u_0, which is 0 without one. Landmark j contributes ``W_j(x) u(x)'u(p_j)``: everything at itself,
+    nothing at the others. What is left of the function is that of the constant.
+    """
+    features, B = function.features, function.B
+    if function.ridge:
+        B = np.hstack([B, np.sqrt(function.ridge) * np.eye(len(B))])
+    first = 1 if features.constant else 0
+    at_landmarks = features.L @ B[first:] + features.constant * (B[:1] if first else 0.0)
+    parts = [np.zeros((0, len(features.L)))]
+    for Phi in features.blocks(points):
+        W = solve_triangular(features.L, Phi[first:], lower=True, trans="T", check_finite=False)
+        parts.append((W * (at_landmarks @ (B.T @ Phi))).T)
+    return np.concatenate(parts)
+
+
+def feature_parts(
+    value: Callable[[Array], Array], points: Array, reference: Array, groups: Sequence[IntArray]
+) -> Array:
+    """Shapley values of groups of columns, shape (n, groups), which sum to ``value(points) - value(reference)``.
+
+    The columns of the reference are replaced by those of a row, one group after another; a group gets the mean change
+    over orders. All orders of up to four groups are tried; of more eight random ones and their reverses: then the
+    shares are estimates, and their sum is exact all the same.
+    """
+    known: dict[frozenset[int], Array] = {}
+
+    def at(taken: frozenset[int]) -> Array:
+        if taken not in known:
+            mixed = np.tile(reference, (len(points), 1))
+            for k in taken:
+                mixed[:, groups[k]] = points[:, groups[k]]
+            known[taken] = value(mixed)
+        return known[taken]
+
+    orders: list[tuple[int, ...]]
+    if len(groups) <= ALL_ORDERS:
+        orders = list(permutations(range(len(groups))))
+    else:
+        rng = np.random.default_rng(0)
+        orders = [tuple(rng.permutation(len(groups)).tolist()) for _ in range(PAIRS)]
+        orders += [each[::-1] for each in orders]
+    shares = np.zeros((len(points), len(groups)))
+    for order in orders:
+        for place, k in enumerate(order):
+            shares[:, k] += at(frozenset(order[: place + 1])) - at(frozenset(order[:place]))
+    return shares / len(orders)

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpstrf
 from sklearn.utils.validation import check_array
 
+from sosbands._arguments import is_count, is_fraction
 from sosbands._types import AnyArray, Array, IntArray
-from sosbands.exceptions import InfeasibleProblemError, LowRankWarning
-from sosbands.kernels.landmark_kernel import LandmarkKernel
-from sosbands.kernels.pivoted_cholesky import check_remainder, dense_pivoted_cholesky, greedy_pivoted_cholesky
-from sosbands.kernels.resolve import CallableKernel, Kernel, PrecomputedKernel
-from sosbands.kernels.stationary import StationaryKernel
+from sosbands._words import warn
+from sosbands.exceptions import InfeasibleProblemError, LowRankWarning, NotPositiveSemidefiniteError
+from sosbands.kernels.kernels import PROFILES, CallableKernel, Kernel, PrecomputedKernel, StationaryKernel
 
-DENSE_ROWS = 4000  # up to here the full matrix (128 MB) is formed and factorised by LAPACK
+DENSE_ROWS = 4000  # up to here the full matrix (128 MB) is formed and factorised by LAPACK, unless features are few
 BLOCK_VALUES = 250_000  # kernel values of new points held at a time: 2 MB stays in the cache, which is fastest
-BLOCK_PIVOTS = 64
+FEW_FEATURES = 4  # rows for each feature from which the full matrix is not worth its time
+BLOCK_PIVOTS, SHARE_OF_BLOCK = 64, 4  # pivots chosen at a time: at most so many, and one in so many of all
 SUPPORT_RANK = 256  # landmarks by which deployed features with more of them judge the support of new points
 LEAST_LEVEL = 1e-3  # that these must keep of every learning point: with a tiny lengthscale they know only themselves
 EXACT_ROWS, AUTO_TRACE, AUTO_RANK = 500, 1e-6, 2000  # what "auto" stands for
+ANY_SHAPE = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0, "ensure_min_features": 0}
+SMOOTH = frozenset({"matern52", "matern32", "gaussian"})  # in the squared distance, whose rounding is harmless then
+LARGEST_RADIUS = 1000.0  # squared, in lengthscales: beyond, rounding of squared lengths might be seen
+FARTHEST = 1e3  # in lengthscales: here every profile is zero in double precision already
+FAR = 1e6  # in lengthscales from the middle of the landmarks: far enough for any radius
 Rank = str | int | float | tuple[int, float]
 
 
@@ -97,18 +103,16 @@ class KernelFeatures:
         points = self._check_points(X)
         rows = self.block_rows if rows is None else rows
         for start in range(0, len(points), rows):
-            yield self._features(points[start : start + rows])
+            block = points[start : start + rows]
+            if not isinstance(self.kernel, CallableKernel):
+                block = block.astype(float, copy=False)  # block by block, so that float32 input is never copied whole
+            # Φ(x) = L⁻¹ k_P(x)
+            Phi: Array = solve_triangular(self.L, self.kernel(block, self.landmarks).T, lower=True, check_finite=False)
+            yield _with_constant(Phi, self.constant) if self.constant else Phi
 
     def kernel_blocks(self, X: Any, k: LandmarkKernel) -> Iterator[Array]:
         """Kernel values against the landmarks, (rows, landmarks), of blocks of points; the next overwrites the last."""
         return k.blocks(self._check_points(X), self.block_rows)
-
-    def _features(self, points: AnyArray) -> Array:
-        if not isinstance(self.kernel, CallableKernel):
-            points = points.astype(float, copy=False)  # block by block, so that float32 input is never copied whole
-        # Φ(x) = L⁻¹ k_P(x)
-        Phi: Array = solve_triangular(self.L, self.kernel(points, self.landmarks).T, lower=True, check_finite=False)
-        return _with_constant(Phi, self.constant) if self.constant else Phi
 
     def kept_by_first(self, K: Array) -> Array:
         """What the first `support_rank` landmarks keep of ``k(x, x)``, from kernel values of points against all."""
@@ -133,19 +137,12 @@ class KernelFeatures:
 
     def _check_points(self, X: Any) -> AnyArray:
         """New points as an array of the learning points' shape; finite numbers unless a callable compares them."""
-        if isinstance(self.kernel, CallableKernel):
-            points = np.asarray(X)
-        else:
-            points = check_array(
-                X, ensure_2d=False, allow_nd=True, ensure_min_samples=0, ensure_min_features=0, input_name="X"
-            )
+        own = isinstance(self.kernel, CallableKernel)
+        points = np.asarray(X) if own else check_array(X, input_name="X", **ANY_SHAPE)
         if points.ndim == 0 or points.shape[1:] != self.point_shape:
             expected = f"({', '.join(['rows', *map(str, self.point_shape)])})"
-            meaning = (
-                "kernel values against the learning points"
-                if isinstance(self.kernel, PrecomputedKernel)
-                else "as the learning points"
-            )
+            own = isinstance(self.kernel, PrecomputedKernel)
+            meaning = "kernel values against the learning points" if own else "as the learning points"
             raise ValueError(f"X has shape {points.shape}: expected {expected}, {meaning}")
         return points
 
@@ -162,7 +159,6 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact", *, constan
     X : array of shape (n, ...)
         Learning points; for a precomputed kernel the kernel matrix (n, n).
     kernel : Kernel
-        See :mod:`sosbands.kernels.resolve`.
     rank : "exact", "auto", int or float
         "exact" runs to machine precision; "auto" does so up to 500 points and leaves out 1e-6 of the trace above;
         an int is the largest number of features; a float in (0, 1) the relative trace that may be left out; a pair of
@@ -171,16 +167,20 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact", *, constan
         Put a constant first, as large as the root of the largest ``k(x, x)``: off the data functions of the features
         then tend to a constant instead of 0.
     """
-    max_rank, trace_tol = _parse_rank(rank, len(X))
+    max_rank, trace_tol = parse_rank(rank, len(X))
     diag = _checked_diag(kernel, X)
     precomputed = isinstance(kernel, PrecomputedKernel)
     eps = np.finfo(X.dtype).eps if precomputed and X.dtype.kind == "f" else np.finfo(float).eps
     floor = float(len(X) * eps * max(diag.max(), 0.0))
-    if len(X) <= DENSE_ROWS or precomputed:
+    if precomputed or len(X) <= min(DENSE_ROWS, FEW_FEATURES * max_rank):
         K = np.asarray(X, dtype=float) if precomputed else kernel(X, X)
         V, pivots = dense_pivoted_cholesky(K, floor)
-        keep = _smallest_rank(V, diag, max_rank, trace_tol)
-        check_remainder(None if isinstance(kernel, StationaryKernel) else K, diag, V, floor)
+        keep = min(len(V), max_rank)
+        if trace_tol:  # the fewest rows of V that leave out at most so much
+            left = diag.sum() - np.cumsum(np.einsum("ij,ij->i", V, V))
+            enough = np.flatnonzero(left <= trace_tol * diag.sum())
+            keep = min(int(enough[0]) + 1 if enough.size else len(V), max_rank)
+        _check_remainder(None if isinstance(kernel, StationaryKernel) else K, diag, V, floor)
         V, pivots = np.ascontiguousarray(V[:keep]), pivots[:keep]
     else:
         V, pivots = greedy_pivoted_cholesky(
@@ -189,59 +189,39 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact", *, constan
             floor=floor,
             trace_left=trace_tol * diag.sum(),
             max_rank=max_rank,
-            block=BLOCK_PIVOTS,
+            block=min(BLOCK_PIVOTS, max(1, max_rank // SHARE_OF_BLOCK)),
         )
-        check_remainder(None, diag, V, floor)
+        _check_remainder(None, diag, V, floor)
     if len(V) == 0:
         raise InfeasibleProblemError("kernel: k(x, y) is zero at all learning points, so every band is zero")
-    features = _assemble(X, kernel, V, pivots, diag)
-    if isinstance(rank, str) and rank == "auto" and features.trace_left_out > max(trace_tol, 1e-9):
-        warnings.warn(
-            f"rank='auto' stopped at {features.rank} features, which leave out {features.trace_left_out:.1e} of the "
-            "kernel's trace: bands and certificate are those of the projected kernel",
-            LowRankWarning,
-            stacklevel=8,  # the caller of learn_bands
-        )
-    if not constant:
-        return features
-    size = float(np.sqrt(diag.max()))
-    return replace(features, V=_with_constant(features.V, size), constant=size)
-
-
-def _assemble(X: AnyArray, kernel: Kernel, V: Array, pivots: IntArray, diag: Array) -> KernelFeatures:
-    landmarks = pivots if isinstance(kernel, PrecomputedKernel) else X[pivots]
     kept = np.einsum("ij,ij->j", V, V)
     ratio = float((kept[diag > 0] / diag[diag > 0]).min(initial=1.0))
     if ratio < 0.5:
-        warnings.warn(
+        warn(
             f"the {len(V)} features keep only {ratio:.2g} of the kernel at some learning point: raise `rank`",
             LowRankWarning,
-            stacklevel=9,  # the caller of learn_bands
         )
     left_out = max(0.0, float(1.0 - kept.sum() / diag.sum()))
-    return KernelFeatures(kernel, V, V[:, pivots].T.copy(), landmarks, left_out, ratio)
+    if isinstance(rank, str) and rank == "auto" and left_out > max(trace_tol, 1e-9):
+        warn(
+            f"rank='auto' stopped at {len(V)} features, which leave out {left_out:.1e} of the kernel's trace: bands "
+            "and certificate are those of the projected kernel",
+            LowRankWarning,
+        )
+    size = float(np.sqrt(diag.max())) if constant else 0.0
+    L, landmarks = V[:, pivots].T.copy(), pivots if precomputed else X[pivots]
+    return KernelFeatures(kernel, _with_constant(V, size) if constant else V, L, landmarks, left_out, ratio, size)
 
 
-def _smallest_rank(V: Array, diag: Array, max_rank: int, trace_tol: float) -> int:
-    """Fewest rows of V that leave out at most `trace_tol` of the trace, and at most `max_rank`."""
-    if trace_tol == 0:
-        return min(len(V), max_rank)
-    left = diag.sum() - np.cumsum(np.einsum("ij,ij->i", V, V))
-    enough = np.flatnonzero(left <= trace_tol * diag.sum())
-    return min(int(enough[0]) + 1 if enough.size else len(V), max_rank)
-
-
-def _parse_rank(rank: Any, n: int) -> tuple[int, float]:
+def parse_rank(rank: Any, n: int) -> tuple[int, float]:
     """(largest rank, relative trace that may be left out)."""
     if isinstance(rank, str) and rank in ("exact", "auto"):
         return (n, 0.0) if rank == "exact" or n <= EXACT_ROWS else (min(AUTO_RANK, n), AUTO_TRACE)
-    if isinstance(rank, (int, np.integer)) and not isinstance(rank, bool) and rank >= 1:
-        return min(int(rank), n), 0.0
-    if isinstance(rank, (float, np.floating)) and 0 < rank < 1:
-        return n, float(rank)
-    if isinstance(rank, tuple) and len(rank) == 2:
-        return _parse_rank(rank[0], n)[0], _parse_rank(rank[1], n)[1]
-    raise ValueError(f"rank={rank!r}: expected 'auto', 'exact', an int >= 1 or a float in (0, 1)")
+    most, left_out = rank if isinstance(rank, tuple) and len(rank) == 2 else (rank, rank)
+    known = (is_count(most) and most >= 1, is_fraction(left_out))
+    if not (all(known) if isinstance(rank, tuple) else any(known)):
+        raise ValueError(f"rank={rank!r}: expected 'auto', 'exact', an int >= 1 or a float in (0, 1)")
+    return min(int(most), n) if known[0] else n, float(left_out) if known[1] else 0.0
 
 
 def _checked_diag(kernel: Kernel, X: AnyArray) -> Array:
@@ -249,14 +229,150 @@ def _checked_diag(kernel: Kernel, X: AnyArray) -> Array:
     diag = np.asarray(kernel.diag(X), dtype=float)
     if not np.all(np.isfinite(diag)):
         raise ValueError("kernel: k(x, x) must be finite for every learning point")
-    if not isinstance(kernel, PrecomputedKernel):
-        few = X[:8]
-        K = kernel(few, few.copy())
-        if not np.allclose(np.diag(K), diag[:8], rtol=1e-8, atol=0.0):
-            raise ValueError(
-                "kernel: k(x, x) differs between a learning point and a copy of it; a noise term such as WhiteKernel "
-                "has no features at new points, so remove it"
-            )
-        if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * float(np.abs(K).max())):
-            raise ValueError("kernel: k(x, y) differs from k(y, x): expected a symmetric kernel")
+    if isinstance(kernel, PrecomputedKernel):
+        return diag
+    K = kernel(X[:8], X[:8].copy())
+    if not np.allclose(np.diag(K), diag[:8], rtol=1e-8, atol=0.0):
+        raise ValueError(
+            "kernel: k(x, x) differs between a learning point and a copy of it; a noise term such as WhiteKernel "
+            "has no features at new points, so remove it"
+        )
+    if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * float(np.abs(K).max())):
+        raise ValueError("kernel: k(x, y) differs from k(y, x): expected a symmetric kernel")
     return diag
+
+
+def dense_pivoted_cholesky(K: Array, floor: float) -> tuple[Array, IntArray]:
+    """LAPACK's factorisation ``K ~ V'V`` until no pivot exceeds `floor`; ``V[:, pivots]`` is upper triangular."""
+    factor, order, rank, _ = dpstrf(K, tol=floor, lower=0)
+    order = order.astype(np.intp) - 1
+    V = np.empty((rank, len(K)))
+    V[:, order] = np.triu(factor[:rank])
+    return V, order[:rank]
+
+
+def greedy_pivoted_cholesky(
+    entries: Callable[[IntArray, IntArray | None], Array],
+    diag: Array,
+    *,
+    floor: float,
+    trace_left: float,
+    max_rank: int,
+    block: int = 1,
+) -> tuple[Array, IntArray]:
+    """Build such a factorisation without forming K: O(n p) entries, O(n p^2) operations.
+
+    ``entries(I, J)`` is the block of K with these rows and columns; ``J=None`` means all columns. It stops as soon as
+    the trace left out is at most `trace_left`, no pivot exceeds `floor` (both absolute), or the rank is `max_rank`.
+    `block` is the largest number of pivots per round. 1 takes the largest remaining diagonal entry each time, as LAPACK
+    does; more take the best of a random sample of points drawn in proportion to that entry, at the speed of matrix
+    products (Epperly et al., randomly pivoted Cholesky, made greedy within the sample).
+    """
+    residual = diag.astype(float, copy=True)
+    rng = np.random.default_rng(0)
+    V = np.empty((min(max_rank, 256), len(diag)))
+    pivots = np.zeros(0, dtype=np.intp)
+    while len(pivots) < max_rank and residual.max() > floor and residual.sum() > trace_left:
+        k = len(pivots)
+        size = min(block, max_rank - k, max(1, k))
+        candidates = np.array([np.argmax(residual)], dtype=np.intp)
+        if size > 1:  # to choose from, the one with the largest residual among them
+            sample = rng.choice(len(residual), 4 * size, p=residual / residual.sum())
+            candidates = np.unique(np.append(sample, candidates))
+        S = entries(candidates, candidates) - V[:k, candidates].T @ V[:k, candidates]
+        triangle, order = dense_pivoted_cholesky(S, max(floor, 0.2 * float(residual[candidates].max())))
+        if not len(order):  # what is left at the largest entry is rounding
+            break
+        order = order[:size]
+        chosen = candidates[order]
+        L = triangle[:size, order].T
+        if k + len(order) > len(V):
+            # memory that is never written to takes no space and no time
+            known, V = V, np.empty((min(2 * len(V), max_rank), len(diag)))
+            V[:k] = known[:k]
+        rows = np.matmul(V[:k, chosen].T, V[:k], out=V[k : k + len(order)])
+        np.subtract(entries(chosen, None), rows, out=rows)
+        # L^-1 rows, in place: the transpose of rows is what BLAS calls contiguous
+        solved = dtrsm(1.0, L, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1)
+        if not np.may_share_memory(solved, rows):
+            rows[:] = solved.T
+        rows[:, pivots] = 0.0  # V[:, pivots] is triangular exactly, not up to rounding
+        rows[:, chosen] = L.T
+        left = residual.sum() - np.cumsum(np.einsum("ij,ij->i", rows, rows))
+        enough = np.flatnonzero(left <= trace_left)
+        rows = rows[: int(enough[0]) + 1] if enough.size else rows
+        pivots = np.concatenate([pivots, chosen[: len(rows)]])
+        residual = np.maximum(residual - np.einsum("ij,ij->j", rows, rows), 0.0)
+        residual[pivots] = 0.0
+    return (V[: len(pivots)].copy() if 2 * len(pivots) < len(V) else V[: len(pivots)]), pivots
+
+
+def _check_remainder(K: Array | None, diag: Array, V: Array, floor: float) -> None:
+    """Raise if what was left out cannot be rounding of a positive semidefinite matrix, a few `floor` at most."""
+    residual = diag - np.einsum("ij,ij->j", V, V)
+    excess = float(-residual.min(initial=0.0))
+    if K is not None and len(V) < len(diag):
+        # |S_ij| <= (S_ii + S_jj) / 2 for S PSD, which catches zero diagonals with non-zero rows
+        S = np.abs(K - V.T @ V)
+        half = 0.5 * np.maximum(residual, 0.0)
+        excess = max(excess, float((S - half[:, None] - half[None, :]).max()))
+    if excess > 10 * floor:
+        raise NotPositiveSemidefiniteError(
+            f"the kernel matrix is not positive semidefinite: after {len(V)} pivots a negative part of {excess:.3g} "
+            f"is left (largest diagonal entry {diag.max():.3g}). Clip its negative eigenvalues to zero, pass a "
+            "matrix of single precision as float32, or use another kernel."
+        )
+
+
+class LandmarkKernel:
+    """``k(x, p_j)`` of new points x and landmarks p_j, which are prepared once.
+
+    The squared distances are ``|u|^2 + |v|^2 - 2 u'v`` of points in lengthscales, from the middle of the landmarks.
+    They are wrong by some ``1e-15`` times the squared radius, and so are the kernel values, as the profiles in use are
+    smooth in them. Where this could matter, and for other kernels, values are those of the kernel itself.
+    """
+
+    def __init__(self, kernel: Any, landmarks: AnyArray) -> None:
+        self._kernel, self._landmarks, self._columns = kernel, landmarks, None
+        self.rounding = 1e-15
+        if not isinstance(kernel, StationaryKernel) or kernel.name not in SMOOTH:
+            return
+        scale = np.broadcast_to(np.asarray(kernel.lengthscale, dtype=float), landmarks.shape[1:])
+        center = landmarks.mean(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            v = (landmarks - center) / scale
+            squares = np.square(v).sum(axis=1)
+        if not np.all(squares <= LARGEST_RADIUS):
+            return
+        if kernel.name == "matern52":  # t in place of distances
+            scale, v, squares = scale / np.sqrt(5.0), np.sqrt(5.0) * v, 5.0 * squares
+        self._scale, self._center = scale, center
+        self._columns = np.vstack([-2.0 * v.T, np.ones(len(v)), squares])
+        self.rounding *= 1.0 + float(squares.max(initial=0.0))
+
+    def blocks(self, points: AnyArray, rows: int) -> Iterator[Array]:
+        """Kernel values (rows, p) of blocks of points, each overwritten by the next: new memory is what costs most."""
+        work = np.empty((3, min(rows, len(points)), len(self._landmarks)))
+        for start in range(0, len(points), rows):
+            block = points[start : start + rows]
+            yield self(block, work[:, : len(block)])
+
+    def __call__(self, points: AnyArray, work: Array | None = None) -> Array:
+        """Kernel values of shape ``(len(points), p)``, in one of the three arrays of `work` if it is given."""
+        if self._columns is None:
+            return np.asarray(self._kernel(points, self._landmarks))
+        s, decay, values = np.empty((3, len(points), len(self._landmarks))) if work is None else work
+        with np.errstate(over="ignore"):
+            u = np.clip((points - self._center) / self._scale, -FAR, FAR)
+        np.matmul(np.column_stack([u, np.square(u).sum(axis=1), np.ones(len(u))]), self._columns, out=s)
+        np.sqrt(np.maximum(s, 0.0, out=s), out=s)
+        if self._kernel.name != "matern52":
+            return PROFILES[self._kernel.name](np.minimum(s, FARTHEST, out=s))
+        # (1 + t + t^2/3) exp(-t), with t = sqrt(5) |u - v|
+        np.exp(np.negative(s, out=decay), out=decay)
+        np.multiply(s, 1 / 3, out=values)
+        values += 1.0
+        values *= s
+        values += 1.0
+        values *= decay
+        return np.asarray(values)

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from sosbands._arguments import check_size, read_numbers
 from sosbands._types import Array
-from sosbands.metrics.checks import mean_over_rows, read_vector
+from sosbands.metrics.intervals import mean_over_rows, read_vector
 
 
 def crps(
@@ -78,15 +78,8 @@ def normal_crps(
 def pit(y: ArrayLike, values: ArrayLike, levels: ArrayLike | None = None) -> Array:
     """Probability integral transforms ``F(y-) + (F(y) - F(y-))/2``: uniform where the distributions are right.
 
-    Parameters
-    ----------
-    y, values, levels
-        As in `crps`. Models of this package give transforms of their whole distribution by ``predict_cdf(X, y)``.
-
-    Returns
-    -------
-    transforms : ndarray of shape (n,)
-        In [0, 1].
+    In [0, 1], shape (n,), of what `crps` takes. Models of this package give those of their whole distribution by
+    ``predict_cdf(X, y)``.
     """
     y, table, p = _read_distribution(y, values, levels)
     return np.asarray((table < y[:, None]) @ p + (table == y[:, None]) @ p / 2)

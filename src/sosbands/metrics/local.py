@@ -1,32 +1,21 @@
-"""How well intervals fit each place: local coverage, and the distance to the bands that know the law.
+"""The distance to bands that know the law at each place, and what chance leaves of a coverage.
 
 `combined` numbers put the lower and the upper ones side by side and average; the average over repetitions is then the
-one of all lower and upper numbers pooled.
+one of all lower and upper numbers pooled. Ranges are of test sets around a level, or of shares that were counted.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial import cKDTree
-from sklearn.utils import check_random_state
+from scipy import stats
+from scipy.special import ndtri
 
-from sosbands._arguments import LARGEST, check, check_size, is_count, read_level
-from sosbands._types import Array, IntArray
-from sosbands.metrics.checks import read_bounds, read_intervals, read_matrix, read_vector
+from sosbands._arguments import check_size, read_level
+from sosbands._types import Array
+from sosbands.metrics.intervals import SidedMeasure, read_bounds, read_matrix, read_vector
 
-RandomState = int | np.random.Generator | np.random.RandomState | None
-
-
-class SidedMeasure(NamedTuple):
-    """One measure of the intervals, of their lower and their upper ends, and of both ends together."""
-
-    marginal: float
-    lower: float
-    upper: float
-    combined: float
+SAMPLING = 0.95  # of ranges and intervals
 
 
 def coverage_gaps(
@@ -37,6 +26,8 @@ def coverage_gaps(
     ``ACG = mean_i |p(X_i) - (1-alpha)|`` with ``p(X_i)`` the share of the samples at ``X_i`` inside the interval; the
     lower and the upper version compare the shares of ``y >= lower`` and of ``y <= upper`` with ``1 - alpha/2``.
 
+    ``combined`` is ``ACG^c``, the mean over the lower and upper gaps of all points.
+
     Parameters
     ----------
     lower, upper : array-like of shape (n_x,)
@@ -45,11 +36,6 @@ def coverage_gaps(
         Row i: targets drawn at point i.
     confidence_level : float
         ``1 - alpha``, in (0, 1).
-
-    Returns
-    -------
-    SidedMeasure
-        ``combined`` is ``ACG^c``, the mean over the lower and upper gaps of all points.
     """
     level = read_level(confidence_level)
     lower, upper = read_bounds(lower, upper)
@@ -60,51 +46,6 @@ def coverage_gaps(
     gap_lo = float(np.abs(above.mean(axis=1) - side_level).mean())
     gap_up = float(np.abs(below.mean(axis=1) - side_level).mean())
     return SidedMeasure(gap, gap_lo, gap_up, (gap_lo + gap_up) / 2)
-
-
-def worst_set_coverage(
-    y: ArrayLike,
-    lower: ArrayLike,
-    upper: ArrayLike,
-    X: ArrayLike,
-    *,
-    n_sets: int = 10,
-    n_neighbors: int = 100,
-    random_state: RandomState = None,
-    X_learn: ArrayLike | None = None,
-) -> SidedMeasure:
-    """Smallest coverage over sets of neighbours.
-
-    Parameters
-    ----------
-    y, lower, upper : array-like of shape (n,)
-        Targets and intervals of the test rows.
-    X : array-like of shape (n, n_features)
-        Test rows.
-    n_sets : int
-        How many rows are drawn, without repetition; all of them if there are fewer.
-    n_neighbors : int
-        Size of each set: the nearest rows to the one drawn, itself included. With ``n <= n_neighbors`` every set is
-        the whole test set and the result is marginal coverage.
-    random_state : int, Generator, RandomState or None
-        Which rows are drawn.
-    X_learn : array-like of shape (n_learn, n_features), optional
-        Rows whose mean and standard deviation standardise the features; by default those of `X`.
-
-    Returns
-    -------
-    SidedMeasure
-        The minimum over the sets of each coverage; ``combined`` is the mean of the lower and the upper minimum.
-    """
-    y, lower, upper = read_intervals(y, lower, upper)
-    X = read_matrix(X, "X", len(y))
-    for name, number in (("n_sets", n_sets), ("n_neighbors", n_neighbors)):
-        check(name, number, is_count(number) and number >= 1, "an integer >= 1")
-    Z = _standardize(X, X if X_learn is None else read_matrix(X_learn, "X_learn"))
-    sets = _neighbor_sets(Z, min(n_sets, len(y)), min(n_neighbors, len(y)), random_state)
-    above, below = (y >= lower)[sets], (y <= upper)[sets]
-    low, up = float(above.mean(axis=1).min()), float(below.mean(axis=1).min())
-    return SidedMeasure(float((above & below).mean(axis=1).min()), low, up, (low + up) / 2)
 
 
 def rmse_to_oracle(lower: ArrayLike, upper: ArrayLike, oracle_lower: ArrayLike, oracle_upper: ArrayLike) -> float:
@@ -126,18 +67,49 @@ def rmse_to_oracle(lower: ArrayLike, upper: ArrayLike, oracle_lower: ArrayLike, 
     return float(np.sqrt(squares.mean() / 2))
 
 
-def _standardize(X: Array, X_learn: Array) -> Array:
-    if X.shape[1] != X_learn.shape[1]:
-        raise ValueError(f"X_learn has {X_learn.shape[1]} features: expected {X.shape[1]}, as many as X")
-    scale = X_learn.std(axis=0)
-    with np.errstate(over="ignore"):  # of rows far from those of a tiny scale
-        Z: Array = (X - X_learn.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-    return Z.clip(-LARGEST, LARGEST)
+def coverage_range(levels: Array, n: int, n_calibration: int | None) -> tuple[Array, Array]:
+    """Ends of the central 95 % of the coverage of n test rows, at each level.
+
+    The ends are attained by more than their share at most, so the range holds at least 95 %.
+    """
+    tails, ranges = np.array([(1 - SAMPLING) / 2, (1 + SAMPLING) / 2]), []
+    for level in levels:
+        k = 0 if n_calibration is None else _rank(level, n_calibration)
+        if n_calibration is None:
+            hits = stats.binom.ppf(tails, n, level)
+        elif k > n_calibration:  # no finite interval has the level: all are infinite
+            hits = np.full(len(tails), float(n))
+        else:
+            cumulated = np.cumsum(stats.betabinom.pmf(np.arange(n + 1), n, k, n_calibration + 1 - k))
+            hits = np.minimum(np.searchsorted(cumulated, tails), n).astype(float)
+        ranges.append(hits / n)
+    low, high = np.array(ranges).T
+    return low, high
 
 
-def _neighbor_sets(Z: Array, n_sets: int, n_neighbors: int, random_state: RandomState) -> IntArray:
-    """Rows of each set, of shape (n_sets, n_neighbors)."""
-    rng = random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
-    centres = rng.choice(len(Z), n_sets, replace=False)
-    _, sets = cKDTree(Z).query(Z[centres], k=np.arange(1, n_neighbors + 1))
-    return np.asarray(sets, dtype=np.intp)
+def long_run_coverage(level: float, n_calibration: int) -> tuple[float, float]:
+    """Ends of the central 95 % of the coverage of all rows to come, given the calibration rows: a beta law.
+
+    Exact without ties and for exchangeable rows; (1, 1) if so few rows make every interval infinite.
+    """
+    k = _rank(level, n_calibration)
+    if k > n_calibration:
+        return 1.0, 1.0
+    low, high = stats.beta.ppf([(1 - SAMPLING) / 2, (1 + SAMPLING) / 2], k, n_calibration + 1 - k).tolist()
+    return low, high
+
+
+def share_range(hits: ArrayLike, n: ArrayLike) -> Array:
+    """Wilson's 95 % interval of the share ``hits / n``, both ends along the last axis."""
+    hits, n = np.asarray(hits, dtype=float), np.asarray(n, dtype=float)
+    z = float(ndtri((1 + SAMPLING) / 2))
+    p = hits / n
+    middle = p + z**2 / (2 * n)
+    half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    ends: Array = np.stack([middle - half, middle + half], axis=-1) / (1 + z**2 / n)[..., None]
+    return np.clip(ends, 0.0, 1.0)
+
+
+def _rank(level: float, m: int) -> int:
+    """Of the quantile among m scores; the rounding of 0.9 * 10 must not cost a rank."""
+    return int(np.ceil(round(level * (m + 1), 9)))

@@ -26,8 +26,8 @@ from sosbands._arguments import check, is_fraction
 from sosbands._types import Array
 from sosbands._words import many
 from sosbands.conformal import Band, lower_scores, symmetric_scores, upper_scores
-from sosbands.conformal.arguments import read_kind, read_target
-from sosbands.online.ranked import RankedScores, followed_calibration
+from sosbands.conformal.asked import read_kind, read_target
+from sosbands.online.adaptive import RankedScores, followed_calibration
 
 STAKES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])  # a bet on p multiplies the capital by 1 + stake (p - 1/2)
 JUMPS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0])  # share of the capital that is spread anew over all stakes at a row
@@ -154,7 +154,7 @@ class DriftTest:
         y : array of shape (n,)
             Their targets.
         """
-        band = self.model._band(X)
+        band = self.model.told(X).band
         return self.update_band(band, read_target(y, len(band)))
 
     def update_band(self, band: Band, y: Array) -> Self:

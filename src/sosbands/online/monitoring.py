@@ -12,10 +12,9 @@ from sosbands._arguments import check, is_count, read_level
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands._words import many, share_of
 from sosbands.conformal import Band, interval, points_needed, side_levels
-from sosbands.conformal.arguments import Kind, read_kind, read_target
-from sosbands.online.adaptive import AdaptiveIntervals
+from sosbands.conformal.asked import Kind, read_kind, read_target
+from sosbands.online.adaptive import AdaptiveIntervals, followed_calibration
 from sosbands.online.drift import DriftTest
-from sosbands.online.ranked import followed_calibration
 
 SPANS = 20  # in a stream, of rows that rolling means are over
 LEAST_SPAN, MOST_SPAN = 50, 1000
@@ -167,7 +166,7 @@ def monitor(
     check("span", span, span is None or (is_count(span) and span >= 1), "None or a number of rows >= 1")
     adaptive = AdaptiveIntervals(model, wanted, rate=rate, window=window)
     test = DriftTest(model, level=level, random_state=random_state)
-    band = model._band(X)
+    band = model.told(X).band
     observed = read_target(y, len(band))
     check("span", span, span is None or span <= len(observed), f"at most the number of rows, {len(observed)}")
     ends = _ends(model, band, wanted)

@@ -3,12 +3,11 @@
 Importing this room does not load matplotlib; the functions do, when they are called.
 """
 
-from sosbands.plotting.active import plot_active_rows
-from sosbands.plotting.bands import plot_bands, plot_widths
+from sosbands.plotting.bands import plot_active_rows, plot_bands, plot_widths
 from sosbands.plotting.comparison import plot_comparison
 from sosbands.plotting.metrics import plot_calibration, plot_local_coverage
 from sosbands.plotting.monitoring import plot_monitoring
-from sosbands.plotting.tuning import plot_replicates, plot_tuning
+from sosbands.plotting.tuning import plot_tuning
 
 __all__ = [
     "plot_active_rows",
@@ -17,7 +16,6 @@ __all__ = [
     "plot_comparison",
     "plot_local_coverage",
     "plot_monitoring",
-    "plot_replicates",
     "plot_tuning",
     "plot_widths",
 ]

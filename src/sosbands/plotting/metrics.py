@@ -9,8 +9,8 @@ import numpy as np
 from sosbands._types import Array, IntArray
 from sosbands.exceptions import CrossedIntervalsWarning
 from sosbands.metrics import coverage, lower_coverage, upper_coverage
-from sosbands.metrics.checks import read_vector
-from sosbands.metrics.sampling import coverage_range, share_range
+from sosbands.metrics.intervals import read_vector
+from sosbands.metrics.local import coverage_range, share_range
 from sosbands.plotting.axes import (
     BLACK,
     BLUE,
@@ -19,13 +19,17 @@ from sosbands.plotting.axes import (
     ORANGE,
     UPPER,
     Style,
+    find_axis,
+    interval_ends,
     legend_below,
+    level_of,
     new_axes,
+    number_column,
     open_frame,
     percent,
+    prediction,
+    shape_of,
 )
-from sosbands.plotting.model import interval_ends, level_of, prediction
-from sosbands.plotting.rows import find_axis, number_column, shape_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

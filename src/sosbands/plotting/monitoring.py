@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sosbands._extras import need
 from sosbands._types import Array, IntArray
 from sosbands._words import many
-from sosbands.metrics.sampling import coverage_range
+from sosbands.metrics.local import coverage_range
 from sosbands.plotting.axes import (
     BLACK,
     BLUE,
@@ -87,11 +88,7 @@ def _places(first: int, n: int) -> IntArray:
 
 
 def _new_column() -> list[Axes]:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(f"pictures need matplotlib: pip install matplotlib ({error})") from error
-    figure = pyplot.figure(figsize=(8.4, 7.6), layout="constrained")
+    figure = need("matplotlib.pyplot").figure(figsize=(8.4, 7.6), layout="constrained")
     return list(figure.subplots(3, 1, height_ratios=(1.2, 1, 1.2)))
 
 

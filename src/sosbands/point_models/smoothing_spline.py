@@ -1,19 +1,28 @@
-"""A cubic smoothing spline of one feature, as a regressor."""
+"""A cubic smoothing spline of one feature, as a regressor, with generalised cross-validation for its smoothness.
+
+Notation of Green & Silverman (1994): with knots ``t``, weights ``W``, banded ``Q`` (second differences) and ``R``
+(roughness), the fit is ``y - lam W^-1 Q g`` with ``(R + lam T) g = Q'y``, ``T = Q' W^-1 Q``.
+"""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline, make_smoothing_spline
+from scipy.linalg import solveh_banded
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sosbands._types import Array
-from sosbands.point_models.spline_smoothing import Knots, best_smoothing, merge_ties
 
 MIN_SPLINE_KNOTS = 5  # of SciPy's smoothing spline
+TIE = 1e-4  # knots closer than this, on [0, 1], are one: second differences lose digits with their inverse square
+GRID, REFINED = 49, 17
+# Of a degree of freedom (Kim & Gu, J. R. Statist. Soc. B 66, 2004). Plain generalised cross-validation, 1, too often
+# follows single rows where noise varies: benchmarks/spline_smoothing.py.
+COST = 1.4
 
 
 class SmoothingSplineRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -51,15 +60,7 @@ class SmoothingSplineRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         self.smoothing = smoothing
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the spline.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, 1)
-            Learning rows.
-        y : array-like of shape (n,)
-            Targets.
-        """
+        """Learn the spline from rows X of one feature, shape (n, 1), and their targets y, shape (n,)."""
         if self.smoothing is not None and not self.smoothing >= 0:
             raise ValueError(f"smoothing={self.smoothing!r}: expected a number >= 0 or None")
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
@@ -68,7 +69,10 @@ class SmoothingSplineRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         self.x_range_ = float(np.ptp(x)) or 1.0
         knots = merge_ties((x - self.x_min_) / self.x_range_, np.asarray(targets, dtype=float))
         if len(knots.t) < MIN_SPLINE_KNOTS:
-            self.smoothing_, spline = np.inf, _straight_line(knots)
+            line = np.polynomial.Polynomial.fit(
+                knots.t, knots.y, min(1, len(knots.t) - 1), w=np.sqrt(knots.weight), domain=[0, 1]
+            )
+            self.smoothing_, spline = np.inf, BSpline([0.0, 0.0, 1.0, 1.0], line(np.array([0.0, 1.0])), 1)
         else:
             self.smoothing_ = best_smoothing(knots) if self.smoothing is None else float(self.smoothing)
             spline = make_smoothing_spline(knots.t, knots.y, knots.weight, lam=self.smoothing_)
@@ -90,7 +94,76 @@ class SmoothingSplineRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         return rows[:, 0]
 
 
-def _straight_line(knots: Knots) -> BSpline:
-    degree = min(1, len(knots.t) - 1)
-    line = np.polynomial.Polynomial.fit(knots.t, knots.y, degree, w=np.sqrt(knots.weight), domain=[0, 1])
-    return BSpline([0.0, 0.0, 1.0, 1.0], line(np.array([0.0, 1.0])), 1)
+class Knots(NamedTuple):
+    """Different values of the feature on [0, 1], increasing, with mean, number and inner spread of their targets."""
+
+    t: Array
+    y: Array
+    weight: Array
+    spread: float  # sum of squares of the targets around the mean at their knot
+
+
+def merge_ties(t: Array, y: Array) -> Knots:
+    """Knots of rows that need neither be different nor sorted."""
+    order = np.argsort(t, kind="stable")
+    t, y = t[order], y[order]
+    _, first, group, count = np.unique(np.rint(t / TIE), return_index=True, return_inverse=True, return_counts=True)
+    mean = np.add.reduceat(y, first) / count
+    spread = float(np.square(y - mean[group]).sum())
+    return Knots(np.add.reduceat(t, first) / count, mean, count.astype(float), spread)
+
+
+def best_smoothing(knots: Knots, cost: float = COST) -> float:
+    """Minimiser of generalised cross-validation over ``lam``: a logarithmic grid, and a finer one around its best."""
+    n = len(knots.t)
+    # lam d_k with d_k ~ (pi k)^4/n, k < n, is what shrinks the k-th mode: from nearly interpolating to a straight line
+    grid = n * np.geomspace(1e-3 / (np.pi * n) ** 4, 1e3, GRID)
+    for _ in range(2):
+        best = int(np.argmin(gcv_scores(knots, grid, cost)))
+        grid = np.geomspace(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)], REFINED)
+    return float(grid[np.argmin(gcv_scores(knots, grid, cost))])
+
+
+def gcv_scores(knots: Knots, lam: Array, cost: float = COST) -> Array:
+    """``N RSS(lam) / (N - cost tr A(lam))^2`` over the N rows, ties one by one; infinite where ``cost tr A >= N``."""
+    R, T, second = _bands(knots)
+    n_rows = knots.weight.sum()
+    left = n_rows - cost * (len(knots.t) - lam * _trace_of_solve(R, T, lam))
+    squares = np.full(len(lam), knots.spread)
+    for k, each in enumerate(lam):  # sum_i w_i (y_i - f(t_i))^2 = lam^2 g'T g
+        g = solveh_banded(R + each * T, second, lower=True)
+        squares[k] += each**2 * (T[0] @ g**2 + 2 * (T[1, :-1] @ (g[:-1] * g[1:])) + 2 * (T[2, :-2] @ (g[:-2] * g[2:])))
+    scores: Array = np.where(left > 0, n_rows * squares / np.where(left > 0, left, 1.0) ** 2, np.inf)
+    return scores
+
+
+def _bands(knots: Knots) -> tuple[Array, Array, Array]:
+    """R and T by diagonals (row k: the k-th above the main one, zeros at its end), and ``Q'y``."""
+    h = np.diff(knots.t)
+    v = 1 / knots.weight
+    a, c = 1 / h[:-1], 1 / h[1:]
+    b = -(a + c)
+    R, T = np.zeros((3, len(a))), np.zeros((3, len(a)))
+    R[0], R[1, :-1] = (h[:-1] + h[1:]) / 3, h[1:-1] / 6
+    T[0] = a**2 * v[:-2] + b**2 * v[1:-1] + c**2 * v[2:]
+    T[1, :-1] = b[:-1] * a[1:] * v[1:-2] + c[:-1] * b[1:] * v[2:-1]
+    T[2, :-2] = c[:-2] * a[2:] * v[2:-2]
+    return R, T, np.diff(np.diff(knots.y) / h)
+
+
+def _trace_of_solve(R: Array, T: Array, lam: Array) -> Array:
+    """``tr((R + lam T)^-1 T)`` for every lam, from the central bands of the inverse (Hutchinson & de Hoog 1985)."""
+    m = R.shape[1]
+    B = R[:, :, None] + T[:, :, None] * lam
+    d, l1, l2 = (np.zeros((m + 2, len(lam))) for _ in range(3))  # B = L D L', two rows of zeros at the end
+    for i in range(m):
+        d[i] = B[0, i] - l1[i - 1] ** 2 * d[i - 1] - l2[i - 2] ** 2 * d[i - 2]
+        l1[i] = (B[1, i] - l1[i - 1] * l2[i - 1] * d[i - 1]) / d[i]
+        l2[i] = B[2, i] / d[i]
+    S = np.zeros((3, m + 2, len(lam)))
+    for i in reversed(range(m)):
+        S[2, i] = -l1[i] * S[1, i + 1] - l2[i] * S[0, i + 2]
+        S[1, i] = -l1[i] * S[0, i + 1] - l2[i] * S[1, i + 1]
+        S[0, i] = 1 / d[i] - l1[i] * S[1, i] - l2[i] * S[2, i]
+    trace: Array = np.einsum("ki,kil->l", np.array([[1.0], [2.0], [2.0]]) * T, S[:, :m])
+    return trace

@@ -1,22 +1,79 @@
-"""From any dual point to a feasible primal point, and the gap between the two values."""
+"""Primal points, and from any dual point to a feasible one with the gap between the two values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sosbands._threads import cached_property
 from sosbands._types import Array
-from sosbands.problems.operators import PrimalSide
-from sosbands.problems.side import SideTerm
+
+if TYPE_CHECKING:
+    from sosbands.problems.side import SideTerm
+
+TINY = 1e-300
+NEARLY = 1e-2  # of the largest target
+
+
+@dataclass(frozen=True, eq=False)
+class PrimalSide:
+    """One side's operator ``A = B B' + ridge I``, B (p, rank), and its values ``f_i = (V' A V)_ii``."""
+
+    B: Array
+    ridge: float
+    f: Array
+
+    @cached_property
+    def trace(self) -> float:
+        """Trace of A, which is also its nuclear norm."""
+        return float(np.vdot(self.B, self.B) + self.ridge * len(self.B))
+
+    @cached_property
+    def squared_norm(self) -> float:
+        """Squared Frobenius norm of A."""
+        gram = self.B.T @ self.B
+        p = len(self.B)
+        return float(np.vdot(gram, gram) + 2 * self.ridge * np.trace(gram) + np.square(self.ridge) * p)
+
+    def _with_norms(self, trace: float, squared_norm: float) -> PrimalSide:
+        """Itself, with norms that are known from those of another: a certificate compares many candidates."""
+        self.__dict__.update(trace=trace, squared_norm=squared_norm)
+        return self
+
+    def lifted(self, Q: Array) -> PrimalSide:
+        """``Q A Q'`` for orthonormal columns Q: the same values, in the space that Q maps to."""
+        B = self.B if self.ridge == 0 else np.column_stack([self.B, np.sqrt(self.ridge) * np.eye(len(self.B))])
+        return PrimalSide(Q @ B, 0.0, self.f)
+
+    def scaled(self, t: float) -> PrimalSide:
+        """``t A``."""
+        scaled = PrimalSide(np.sqrt(t) * self.B, t * self.ridge, t * self.f)
+        return scaled._with_norms(t * self.trace, t * t * self.squared_norm)
+
+    def average(self, other: PrimalSide) -> PrimalSide:
+        """``(A + A_other) / 2``."""
+        B = np.column_stack([self.B, other.B]) / np.sqrt(2.0)
+        return PrimalSide(B, 0.5 * (self.ridge + other.ridge), 0.5 * (self.f + other.f))
+
+    def plus_identity(self, s: float, values: Array) -> PrimalSide:
+        """``A + s I``, `values` being those of I at the learning points."""
+        p = len(self.B)
+        shifted = PrimalSide(self.B, self.ridge + s, self.f + s * values)
+        return shifted._with_norms(self.trace + s * p, self.squared_norm + 2 * s * self.trace + s * s * p)
+
+    def plus_square(self, s: float, c: Array, values: Array) -> PrimalSide:
+        """``A + s cc'``, `values` being those of cc' at the learning points."""
+        shifted = PrimalSide(np.column_stack([self.B, np.sqrt(s) * c]), self.ridge, self.f + s * values)
+        size, image = float(c @ c), self.B.T @ c
+        inner = float(image @ image) + self.ridge * size  # of A and cc'
+        return shifted._with_norms(self.trace + s * size, self.squared_norm + 2 * s * inner + s * s * size * size)
+
 
 Sides = tuple[PrimalSide, ...]
 Bases = tuple[Array, ...]  # orthonormal columns, one matrix per term
-TINY = 1e-300
-SOLVED, FAR = 1e-7, 0.1  # gaps between which better operators than those of the multipliers are worth their price,
-CLOSE = 1e-2  # and below which no other candidate is looked at
-NEARLY = 1e-2  # of the largest target
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +85,7 @@ class Certificate:
     dual_value, primal_value : float
         Both of the whole objective (both sides added).
     gap : float
-        ``(primal_value - dual_value) / primal_value``; +inf if no feasible point was found.
+        ``(primal_value - dual_value) / primal_value``; 0 if both are 0, +inf if no feasible point was found.
     violation : float
         Largest ``r_i - f(X_i)`` of `sides`, at least 0, relative to the root mean square of the residuals: rounding
         where every row has to be covered, and how far the farthest row lies outside where rows may.
@@ -51,34 +108,20 @@ def certify(
     dual_value: float,
     objective: Callable[[Sides], float],
     also: Sides | None = None,
-    better: Callable[[], Sides | None] | None = None,
 ) -> Certificate:
     """Best of the feasible points near the recovered `sides`, with its gap to `dual_value`.
 
     Where rows may lie outside every operator is feasible, and the recovered ones are taken as they are, or repaired if
     hardly any row lies outside. Otherwise side s must satisfy ``f_s(X_i) >= targets[s][i]``; the candidates are then
     scalings (the smallest feasible factor, common or per side) and shifts ``A + s C`` with C the identity or cc', cc'
-    nearly constant (the smallest feasible s, common or per side). `also` is a point already known to be feasible,
-    `better` makes operators that are nearly feasible and better than `sides`: these are scaled, and if they come close
-    enough nothing else is tried.
+    nearly constant (the smallest feasible s, common or per side). `also` is a point already known to be feasible.
     """
     best, best_value = sides, np.inf
-
-    def improve(candidates: Iterable[Sides]) -> float:
-        nonlocal best, best_value
-        for candidate in candidates:
+    with np.errstate(over="ignore", invalid="ignore"):  # a hopeless scaling may overflow, and is not taken
+        for candidate in [*([also] if also else []), *_feasible(terms, targets, sides)]:
             value = objective(candidate)
             if value < best_value:
                 best, best_value = candidate, value
-        return relative_gap(best_value, dual_value)
-
-    with np.errstate(over="ignore", invalid="ignore"):  # a hopeless scaling may overflow, and is not taken
-        improve([also] if also else [])
-        if better is not None and SOLVED < improve(_scaled(targets, sides)) < FAR:
-            found = better()
-            if found is not None and improve(_scaled(targets, found)) <= CLOSE:
-                return measured(targets, best, dual_value, best_value)
-        improve(_feasible(terms, targets, sides))
     return measured(targets, best, dual_value, best_value)
 
 
@@ -86,24 +129,19 @@ def measured(targets: Sequence[Array], sides: Sides, dual_value: float, primal_v
     """The certificate of these values and of the operators that attain the second."""
     rms = float(np.sqrt(sum(r @ r for r in targets) / sum(len(r) for r in targets))) or 1.0
     violation = max(float(np.max(r - side.f, initial=0.0)) for r, side in zip(targets, sides, strict=True)) / rms
-    return Certificate(dual_value, primal_value, relative_gap(primal_value, dual_value), violation, sides)
+    return Certificate(dual_value, primal_value, _relative_gap(primal_value, dual_value), violation, sides)
 
 
 def add_certificates(certificates: Sequence[Certificate]) -> Certificate:
     """Certificate of a sum of independent problems."""
-    dual_value = sum(certificate.dual_value for certificate in certificates)
-    primal_value = sum(certificate.primal_value for certificate in certificates)
-    return Certificate(
-        dual_value,
-        primal_value,
-        relative_gap(primal_value, dual_value),
-        max(certificate.violation for certificate in certificates),
-        tuple(side for certificate in certificates for side in certificate.sides),
-    )
+    dual_value = sum(each.dual_value for each in certificates)
+    primal_value = sum(each.primal_value for each in certificates)
+    violation = max(each.violation for each in certificates)
+    sides = tuple(side for each in certificates for side in each.sides)
+    return Certificate(dual_value, primal_value, _relative_gap(primal_value, dual_value), violation, sides)
 
 
-def relative_gap(primal_value: float, dual_value: float) -> float:
-    """``(P - D) / P``, 0 if both are 0, +inf if P is not finite."""
+def _relative_gap(primal_value: float, dual_value: float) -> float:
     if not np.isfinite(primal_value):
         return np.inf
     return 0.0 if primal_value == dual_value else (primal_value - dual_value) / max(primal_value, TINY)
@@ -114,46 +152,27 @@ def _feasible(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides)
     choices = [sides]
     if len(sides) == 2 and len(sides[0].B) == len(sides[1].B) and terms[0] is terms[-1]:
         # the average on both sides costs no symmetry penalty, which matters where that penalty is large
-        average = sides[0].average(sides[1])
-        choices.append((average, average))
+        choices.append((sides[0].average(sides[1]),) * 2)
     hard = any(term.cost.is_hard for term in terms)
     for chosen in choices:
+        missing = [np.maximum(r - side.f, 0.0) for r, side in zip(targets, chosen, strict=True)]
         if not hard:
             yield chosen
-        if hard or _nearly_covers(targets, chosen):
-            yield from _repaired(terms, targets, chosen)
-
-
-def _nearly_covers(targets: Sequence[Array], sides: Sides) -> bool:
-    """Whether rows lie outside by little: where the price is high, covering them all may be cheaper."""
-    pairs = list(zip(targets, sides, strict=True))
-    missing = max(float(np.max(target - side.f, initial=0.0)) for target, side in pairs)
-    return missing <= NEARLY * max(float(np.max(target, initial=0.0)) for target, _ in pairs)
-
-
-def _scaled(targets: Sequence[Array], sides: Sides) -> Iterator[Sides]:
-    """`sides` scaled until feasible."""
-    scales = [smallest_factor(r, side.f) for r, side in zip(targets, sides, strict=True)]
-    for chosen in _common_and_own(scales):
-        yield tuple(side.scaled(t) for side, t in zip(sides, chosen, strict=True))
-
-
-def _repaired(terms: Sequence[SideTerm], targets: Sequence[Array], sides: Sides) -> Iterator[Sides]:
-    """`sides` scaled or shifted until feasible."""
-    yield from _scaled(targets, sides)
-    missing = [np.maximum(r - side.f, 0.0) for r, side in zip(targets, sides, strict=True)]
-    shifts = [smallest_factor(r, term.space.identity_values) for r, term in zip(missing, terms, strict=True)]
-    for chosen in _common_and_own(shifts):
-        yield tuple(
-            side.plus_identity(s, term.space.identity_values)
-            for side, term, s in zip(sides, terms, chosen, strict=True)
-        )
-    constants = [term.space.constant for term in terms]
-    known = [c for c in constants if c is not None]
-    if len(known) == len(constants):
-        shifts = [smallest_factor(r, values) for r, (_, values) in zip(missing, known, strict=True)]
-        for chosen in _common_and_own(shifts):
-            yield tuple(side.plus_square(s, *c) for side, c, s in zip(sides, known, chosen, strict=True))
+            # where rows lie outside by little and the price is high, covering them all may be cheaper
+            largest = max(float(np.max(target, initial=0.0)) for target in targets)
+            if not max(float(np.max(m, initial=0.0)) for m in missing) <= NEARLY * largest:
+                continue
+        scales = [smallest_factor(r, side.f) for r, side in zip(targets, chosen, strict=True)]
+        for each in _common_and_own(scales):
+            yield tuple(side.scaled(t) for side, t in zip(chosen, each, strict=True))
+        identities = [term.space.identity_values for term in terms]
+        for each in _common_and_own(list(map(smallest_factor, missing, identities))):
+            yield tuple(side.plus_identity(s, v) for side, s, v in zip(chosen, each, identities, strict=True))
+        constants = [c for c in (term.space.constant for term in terms) if c is not None]
+        if len(constants) == len(terms):
+            shifts = [smallest_factor(m, values) for m, (_, values) in zip(missing, constants, strict=True)]
+            for each in _common_and_own(shifts):
+                yield tuple(side.plus_square(s, *c) for side, c, s in zip(chosen, constants, each, strict=True))
 
 
 def _common_and_own(factors: list[float]) -> list[list[float]]:

@@ -3,22 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands.problems.base import Argument, BandDual, DualState
-from sosbands.problems.certificate import Bases, Sides
-from sosbands.problems.conjugates import NuclearFrobenius
-from sosbands.problems.dual_point import DualPoint
-from sosbands.problems.operators import difference_eigenvalues
-from sosbands.problems.side import SideState, SideTerm
+from sosbands.problems.certificate import Bases, PrimalSide, Sides
+from sosbands.problems.dual import Argument, BandDual, DualPoint, DualState
+from sosbands.problems.side import SideTerm
 
-if TYPE_CHECKING:
-    from sosbands.problems.proximal import Centre, ProximalStep
+
+@dataclass(frozen=True)
+class NuclearFrobenius:
+    """``Omega_pen(D) = lam_pen1 ||D||_* + lam_pen2 ||D||_F^2`` on symmetric D."""
+
+    lam_pen1: float
+    lam_pen2: float
+
+    def conjugate(self, W: Array) -> tuple[float, Array]:
+        """``sum_i max(0, |eig_i(W)| - lam_pen1)^2 / (4 lam_pen2)`` and its gradient."""
+        if self.lam_pen1 == 0:  # no threshold, so no decomposition is needed
+            return float(np.square(W).sum() / (4 * self.lam_pen2)), W / (2 * self.lam_pen2)
+        w, U = np.linalg.eigh(W)
+        excess = np.maximum(np.abs(w) - self.lam_pen1, 0.0)
+        slope = np.sign(w) * excess / (2 * self.lam_pen2)
+        return float(np.square(excess).sum() / (4 * self.lam_pen2)), (U * slope) @ U.T
+
+    def curvature(self, W: Array) -> tuple[Array, Array]:
+        """Eigenvectors of W, and eigenvalues of the second derivative: divided differences of the soft threshold."""
+        if self.lam_pen1 == 0:
+            return np.eye(len(W)), np.full(W.shape, 1 / (2 * self.lam_pen2))
+        w, U = np.linalg.eigh(W)
+        soft = np.sign(w) * np.maximum(np.abs(w) - self.lam_pen1, 0.0)
+        apart = w[:, None] - w[None, :]
+        equal = np.abs(apart) <= 1e-12 * max(1.0, float(np.abs(w).max()))
+        weights = np.where(equal, (np.abs(w) > self.lam_pen1)[:, None], 0.0)
+        np.divide(soft[:, None] - soft[None, :], apart, out=weights, where=~equal)
+        return U, weights / (2 * self.lam_pen2)
+
+    def derivative(self, W: Array) -> Callable[[Array], Array]:
+        """Directional derivative of the gradient at W."""
+        U, weights = self.curvature(W)
+        if self.lam_pen1 == 0:
+            return lambda D: weights * D
+        return lambda D: U @ (weights * (U.T @ D @ U)) @ U.T
+
+    def of_eigenvalues(self, w: Array) -> float:
+        """Value ``Omega_pen(D)`` for the eigenvalues of D."""
+        return float(self.lam_pen1 * np.abs(w).sum() + self.lam_pen2 * np.square(w).sum())
 
 
 @lru_cache(maxsize=4)
@@ -42,12 +76,6 @@ def unpack_symmetric(w: Array, p: int) -> Array:
     return W.reshape(p, p)
 
 
-def _diagonal_curvature(state: SideState, U: Array) -> Array:
-    """Diagonal of a side's curvature in the products of the columns of U, its symmetric cross terms left out."""
-    squared = np.square(state.part.U.T @ U)
-    return np.asarray(squared.T @ state.part.curvature @ squared)
-
-
 class OperatorPenaltyProblem(BandDual):
     """Both sides with the same features, pulled together as operators.
 
@@ -57,16 +85,7 @@ class OperatorPenaltyProblem(BandDual):
         - Omega*(V Diag(gamma_lo - b/n) V' - W) - Omega*(V Diag(gamma_up - b/n) V' + W)
 
     The variables are ``z = (gamma_lo, gamma_up, w / scale)`` with w the packed W: ``w'w = ||W||_F^2``, so that
-    gradients need no special case.
-
-    Parameters
-    ----------
-    term : SideTerm
-        Features and penalties of both sides.
-    r : ndarray of shape (n,)
-        Residuals.
-    lam_pen1, lam_pen2 : float
-        Nuclear (>= 0) and squared Frobenius (> 0) penalties, finite.
+    gradients need no special case. Penalties are finite, the squared Frobenius one positive.
     """
 
     def __init__(self, term: SideTerm, r: Array, lam_pen1: float, lam_pen2: float) -> None:
@@ -75,6 +94,7 @@ class OperatorPenaltyProblem(BandDual):
         self.r = r
         self.penalty = NuclearFrobenius(lam_pen1, lam_pen2)
         self.scale = min(1.0, float(np.sqrt(2 * lam_pen2)))
+        self.per_point += lam_pen1 > 0
 
     def with_terms(self, terms: tuple[SideTerm, ...], rows: IntArray | None = None) -> OperatorPenaltyProblem:
         """The same problem with another term, of the learning points in `rows` if given."""
@@ -88,11 +108,6 @@ class OperatorPenaltyProblem(BandDual):
         """The multipliers, with -W below and W above."""
         (gamma_lo, gamma_up), W = self.multipliers(z), self._W(z)
         return (gamma_lo, -W), (gamma_up, W)
-
-    def evaluate(self, z: Array) -> tuple[SideState, ...]:
-        """Eigenpairs of both sides, decomposed anew, and one decomposition more for a nuclear penalty."""
-        self.decompositions += self.penalty.lam_pen1 > 0
-        return super().evaluate(z)
 
     def coupling(self, z: Array) -> tuple[float, Array]:
         """``Omega_pen*(W)`` and its gradient."""
@@ -125,30 +140,33 @@ class OperatorPenaltyProblem(BandDual):
         return self.penalty.derivative(self._W(z))
 
     def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array]:
-        """Approximate inverse of minus the Hessian plus ``shift I`` on the free variables (all of W is free).
-
-        Block by block: the free multipliers of each side, and W by the diagonal of its curvature in a basis that makes
-        the largest part of it diagonal: the eigenvectors of W where there is a threshold, those of the lower side else.
-        """
-        lo, up = self.state(z).sides
-        f_lo, f_up = np.flatnonzero(free[: self.n]), np.flatnonzero(free[self.n : 2 * self.n])
+        """Approximate inverse of minus the Hessian plus ``shift I``, by blocks: multipliers of each side, and W."""
+        at = [np.flatnonzero(free[k * self.n : (k + 1) * self.n]) for k in (0, 1)]
         blocks = [
-            cho_factor(state.hessian_block(rows) + (shift + 1e-10) * np.eye(len(rows)), lower=True)
-            for state, rows in ((lo, f_lo), (up, f_up))
+            cho_factor(side.hessian_block(rows) + (shift + 1e-10) * np.eye(len(rows)), lower=True)
+            for side, rows in zip(self.state(z).sides, at, strict=True)
         ]
-        cut = [len(f_lo), len(f_lo) + len(f_up)]
-        self.decompositions += self.penalty.lam_pen1 > 0
-        U, own = self.penalty.curvature(self._W(z))
-        U = U if self.penalty.lam_pen1 > 0 else lo.part.U
-        diagonal = self.scale**2 * (own + _diagonal_curvature(lo, U) + _diagonal_curvature(up, U)) + shift
+        cuts = np.cumsum([len(rows) for rows in at])
+        inverse = self._coupling_inverse(z, shift)
 
         def apply(rhs: Array) -> Array:
-            *gammas, w = np.split(rhs, cut)
-            solved = [cho_solve(block, part) for block, part in zip(blocks, gammas, strict=True)]
-            R = U.T @ unpack_symmetric(w, self.p) @ U
-            return np.concatenate([*solved, pack_symmetric(U @ (R / diagonal) @ U.T)])
+            *gammas, w = np.split(rhs, cuts)
+            solved = [cho_solve(block, part, check_finite=False) for block, part in zip(blocks, gammas, strict=True)]
+            return np.concatenate([*solved, inverse(w)])
 
         return apply
+
+    def _coupling_inverse(self, z: Array, shift: float) -> Callable[[Array], Array]:
+        """By the diagonal of the curvature of W in a basis that makes the largest part of it diagonal."""
+        lo, up = self.state(z).sides
+        self.decompositions += self.penalty.lam_pen1 > 0
+        U, own = self.penalty.curvature(self._W(z))
+        U = U if self.penalty.lam_pen1 > 0 else lo.part.U  # that of W where there is a threshold
+        for side in (lo, up):  # its symmetric cross terms left out
+            squared = np.square(side.part.U.T @ U)
+            own = own + squared.T @ side.part.curvature @ squared
+        diagonal = self.scale**2 * own + shift
+        return lambda w: pack_symmetric(U @ ((U.T @ unpack_symmetric(w, self.p) @ U) / diagonal) @ U.T)
 
     def extended(self, z: Array, rows: IntArray, small: OperatorPenaltyProblem) -> Array:
         """Variables of this problem from those of `small`, its restriction to `rows`."""
@@ -172,25 +190,9 @@ class OperatorPenaltyProblem(BandDual):
         """The eigenvectors of ``VV'``, in which what the directions cost is a diagonal matrix."""
         return (np.linalg.eigh(self.terms[0].space.gram)[1],)
 
-    def centre(self, z: Array) -> Centre:
-        """Where the proximal point method starts: these multipliers, and no operators."""
-        from sosbands.problems.proximal import zero_centre  # it states a problem of this kind
-
-        return zero_centre(self, z)
-
-    def step_from(self, centre: Centre, firmness: float) -> ProximalStep:
-        """One step of the proximal point method."""
-        from sosbands.problems.proximal import ProximalStep
-
-        return ProximalStep(self, centre, firmness)
-
     def objective(self, sides: Sides) -> float:
         """Primal value."""
         return self._separate(sides) + self.penalty.of_eigenvalues(difference_eigenvalues(*sides))
-
-    def better_sides(self, z: Array, state: DualState) -> Sides | None:  # noqa: ARG002
-        """None: what couples the operators is no function of their values."""
-        return None
 
     def dual_point(self, z: Array) -> DualPoint:
         """Read the multipliers."""
@@ -205,3 +207,13 @@ class OperatorPenaltyProblem(BandDual):
             # W that gives both operators the arguments they have at `point`: see DualPoint.weights
             W = self.terms[0].space.weighted_gram(-point.mean_alpha_0)
         return np.concatenate([point.gamma_lo, point.gamma_up, pack_symmetric(W) / self.scale])
+
+
+def difference_eigenvalues(first: PrimalSide, second: PrimalSide) -> Array:
+    """All p eigenvalues of ``A_first - A_second``, from the factors."""
+    p, shift = len(first.B), first.ridge - second.ridge
+    joined = np.column_stack([first.B, second.B])
+    signs = np.repeat([1.0, -1.0], [first.B.shape[1], second.B.shape[1]])
+    R: Array = np.linalg.qr(joined, mode="r")  # type: ignore[assignment]  # joined = Q R, so the eigenvalues are those of R diag(signs) R'
+    small = np.linalg.eigvalsh((R * signs) @ R.T)
+    return np.concatenate([small, np.zeros(p - len(small))]) + shift

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from sosbands._cached import cached_property
+from sosbands._threads import cached_property
 from sosbands._types import Array, BoolArray, IntArray
-from sosbands.problems.conjugates import PositivePart, TraceFrobenius
-from sosbands.problems.operators import PrimalSide
+from sosbands.kernels.features import greedy_pivoted_cholesky
+from sosbands.problems.certificate import PrimalSide
 
 MANY_AT_CEILING = 64  # columns from which their sum is worth remembering
 ROUNDING = 1e-12  # of the norm of a matrix: more than rounding moves its eigenvalues
 PAIR_VALUES = 100_000  # products of eigenvectors held at a time
+MOST_SQUARES, SQUARES_LEFT = 150, 1e-3  # features of the squared kernel, and the trace that fewer may leave out
+TINY = 1e-300
 MOST_UPDATES = 100  # of a sum before it is made anew, so that rounding does not add up
 
 
@@ -26,36 +28,98 @@ class Box(NamedTuple):
     upper: Array
 
     @classmethod
-    def joined(cls, *boxes: Box) -> Box:
-        """The box of the variables one after another."""
-        return cls(np.concatenate([box.lower for box in boxes]), np.concatenate([box.upper for box in boxes]))
-
-    @classmethod
-    def unbounded(cls, count: int) -> Box:
-        """No bounds at all."""
-        return cls(np.full(count, -np.inf), np.full(count, np.inf))
+    def joined(cls, *boxes: Box, unbounded: int = 0) -> Box:
+        """The box of the variables one after another, and of so many unbounded ones behind them."""
+        free = np.full(unbounded, np.inf)
+        return cls(
+            np.concatenate([*(box.lower for box in boxes), -free]),
+            np.concatenate([*(box.upper for box in boxes), free]),
+        )
 
     def clip(self, z: Array) -> Array:
         """The nearest point inside, as a new array."""
         return np.asarray(np.clip(z, self.lower, self.upper))
 
 
+@dataclass(frozen=True, eq=False)
+class PositivePart:
+    """Eigenpairs of ``M - lam1 I`` in descending order; the first `rank` eigenvalues are positive."""
+
+    w: Array
+    U: Array
+    rank: int
+    lam2: float
+
+    @property
+    def value(self) -> float:
+        """``Omega*(M) = ||[M - lam1 I]_+||_F^2 / (4 lam2)``."""
+        return float(np.square(self.w[: self.rank]).sum() / (4 * self.lam2))
+
+    @property
+    def factor(self) -> Array:
+        """B with ``B B' = [M - lam1 I]_+ / (2 lam2)``, the gradient of Omega*."""
+        return self.U[:, : self.rank] * np.sqrt(self.w[: self.rank] / (2 * self.lam2))
+
+    @property
+    def curvature(self) -> Array:
+        """Eigenvalues of the second derivative, (p, p) in the basis of products of eigenvectors."""
+        w, r = self.w, self.rank
+        weights = np.zeros((len(w), len(w)))
+        weights[:r, :r] = 1.0
+        weights[r:, :r] = w[:r] / (w[:r] - w[r:, None])
+        weights[:r, r:] = weights[r:, :r].T
+        return weights / (2 * self.lam2)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of eigenvectors, one of them positive: as many squares make the second derivative."""
+        return self.rank * len(self.w) - self.rank * (self.rank - 1) // 2
+
+    @property
+    def pair_weights(self) -> Array:
+        """Weights (rank, p), each pair once, of ``(u_k'D u_l)^2``, whose sum is the second derivative along D."""
+        w, r = self.w, self.rank
+        weights = np.full((r, len(w)), 2.0)
+        weights[:, r:] *= w[:r, None] / (w[:r, None] - w[r:])
+        weights[:, :r] = np.triu(weights[:, :r], 1) + np.eye(r)
+        return weights / (2 * self.lam2)
+
+    def derivative_factor(self, T: Array) -> Array:
+        """C with ``C U_+' + U_+ C'`` the derivative of the gradient along D, from ``T = D U_+``."""
+        r = self.rank
+        # divided differences of max(w, 0): 1 inside the positive part, w_k / (w_k - w_l) across
+        weights = np.full((len(self.w), r), 0.5)
+        weights[r:] = self.w[:r] / (self.w[:r] - self.w[r:, None])
+        return self.U @ (weights * (self.U.T @ T)) / (2 * self.lam2)
+
+
+@dataclass(frozen=True)
+class TraceFrobenius:
+    """``Omega(A) = lam1 tr A + lam2 ||A||_F^2`` on positive semidefinite A, +inf elsewhere."""
+
+    lam1: float
+    lam2: float
+
+    def decompose(self, M: Array) -> PositivePart:
+        """All eigenpairs of ``M - lam1 I``: a missed positive one would make the dual value too large."""
+        w, U = np.linalg.eigh(M)
+        w = w[::-1] - self.lam1
+        return PositivePart(w, U[:, ::-1], int(np.count_nonzero(w > 0)), self.lam2)
+
+    def conjugate(self, M: Array) -> tuple[float, Array]:
+        """``Omega*(M)`` and its gradient ``[M - lam1 I]_+ / (2 lam2)``."""
+        part = self.decompose(M)
+        return part.value, part.factor @ part.factor.T
+
+
 class FeatureSpace:
-    """Features ``V`` of the learning points, one column each.
-
-    Whatever the penalties are, sums and factors of them are computed once and shared by all problems of a path.
-
-    Parameters
-    ----------
-    V : ndarray of shape (p, n)
-    """
+    """Features ``V`` (p, n) of the learning points; sums and factors of them are shared by all problems of a path."""
 
     def __init__(self, V: Array) -> None:
         self.V = V
         self.p, self.n = V.shape
         self._projected: tuple[Array, FeatureSpace] | None = None
         self._summed: tuple[IntArray, Array, int] = (np.zeros(0, dtype=np.intp), np.zeros((self.p, self.p)), 0)
-        self.derived: dict[str, Any] = {}  # what others compute from V once
 
     @cached_property
     def gram(self) -> Array:
@@ -76,20 +140,33 @@ class FeatureSpace:
         values = np.square(c @ self.V)
         return (c, values) if values.min() > 1e-3 else None
 
-    def leading(self, count: int) -> Array:
-        """About the leading `count` eigenvectors of ``V V'``, orthonormal: two steps from the first features.
+    @cached_property
+    def squares(self) -> tuple[Array, IntArray, Array]:
+        """Functions T (q, n) that tell a form in ``Phi Phi'`` from its values at pivots, these, and what is left out.
 
-        Operators of few smooth functions live there; that of an optimum is hardly more.
+        Such forms live in the feature space of ``k(x, y)^2``, whose features R of pivoted Cholesky give
+        ``T = R_P^-1 R``; the last array is the relative diagonal that they leave out.
         """
+        V, diag = self.V, np.square(self.identity_values)
+        R, pivots = greedy_pivoted_cholesky(
+            lambda rows, columns: np.square(V[:, rows].T @ (V if columns is None else V[:, columns])),
+            diag,
+            floor=len(diag) * float(np.finfo(float).eps * diag.max()),
+            trace_left=SQUARES_LEFT * float(diag.sum()),
+            max_rank=MOST_SQUARES,
+            block=32,
+        )
+        missing = np.clip(1.0 - np.einsum("ij,ij->j", R, R) / np.maximum(diag, TINY), 0.0, 1.0)
+        return solve_triangular(R[:, pivots], R), pivots, missing
+
+    def leading(self, count: int) -> Array:
+        """About the leading `count` eigenvectors of ``V V'``, orthonormal: two steps from the first features."""
         start = np.linalg.qr(self.V @ self.V[:count].T)[0]
         return np.asarray(np.linalg.qr(self.V @ (self.V.T @ start))[0])
 
     def weighted_gram(self, c: Array, ceiling: float = np.inf) -> Array:
-        """``V Diag(c) V'``, touching only the columns with a non-zero weight.
-
-        Columns with the weight `ceiling` change rarely: their sum is remembered, and only changes are added to it.
-        """
-        at = np.flatnonzero(c == ceiling)
+        """``V Diag(c) V'``, touching only the columns with a non-zero weight."""
+        at = np.flatnonzero(c == ceiling)  # they change rarely: only changes are added to their sum
         if len(at) > MANY_AT_CEILING:
             rest = c.copy()
             rest[at] = 0.0
@@ -113,29 +190,17 @@ class FeatureSpace:
         return total
 
     def projected(self, Q: Array) -> FeatureSpace:
-        """The subspace spanned by the orthonormal columns of Q.
-
-        The last one is remembered: subspaces grow by columns, and along a path a problem starts with that of its
-        neighbour.
-        """
-        if self._projected is None or self._projected[0] is not Q:
-            known, k = self._columns_known(Q)
-            self._projected = (Q, FeatureSpace(np.vstack([known, Q[:, k:].T @ self.V])))
-        return self._projected[1]
-
-    def _columns_known(self, Q: Array) -> tuple[Array, int]:
-        """Products with the first columns of Q, as far as they are those of the last subspace, and their number."""
+        """The subspace spanned by the orthonormal columns of Q; the last one is remembered."""
         if self._projected is None:
-            return np.zeros((0, self.n)), 0
+            self._projected = (Q[:, :0], FeatureSpace(np.zeros((0, self.n))))
         before, space = self._projected
-        k = min(before.shape[1], Q.shape[1])
-        same = np.logical_and.accumulate((before[:, :k] == Q[:, :k]).all(axis=0))
-        k = int(np.count_nonzero(same))
-        return space.V[:k], k
-
-    def subsampled(self, rows: IntArray) -> FeatureSpace:
-        """The same features at some of the learning points."""
-        return FeatureSpace(np.ascontiguousarray(self.V[:, rows]))
+        if before is not Q:
+            # subspaces grow by columns, and a path starts with those of the neighbour: products with these are known
+            k = min(before.shape[1], Q.shape[1])
+            same = np.logical_and.accumulate((before[:, :k] == Q[:, :k]).all(axis=0))
+            k = int(np.count_nonzero(same))
+            self._projected = (Q, FeatureSpace(np.vstack([space.V[:k], Q[:, k:].T @ self.V])))
+        return self._projected[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,32 +209,31 @@ class SideState:
 
     V: Array
     part: PositivePart
-    B: Array
-    f: Array
+
+    @cached_property
+    def B(self) -> Array:
+        """Factor of the operator that this point recovers."""
+        return self.part.factor
+
+    @cached_property
+    def f(self) -> Array:
+        """Its values at the learning points."""
+        return np.asarray(np.square(self.B.T @ self.V).sum(axis=0))
 
     @property
-    def value(self) -> float:
-        """``Omega*`` at this point."""
-        return self.part.value
+    def primal(self) -> PrimalSide:
+        """The operator with its values."""
+        return PrimalSide(self.B, 0.0, self.f)
 
     @property
     def positive_vectors(self) -> Array:
         """Eigenvectors of the positive part, shape (p, rank)."""
         return self.part.U[:, : self.part.rank]
 
-    @property
-    def primal(self) -> PrimalSide:
-        """The operator that this point recovers."""
-        return PrimalSide(self.B, 0.0, self.f)
-
     @cached_property
     def Zp(self) -> Array:
         """The positive eigenvectors at the learning points, shape (rank, n)."""
         return self.positive_vectors.T @ self.V
-
-    def restricted(self, rows: BoolArray) -> SideState:
-        """The same state seen from some of the points only: derivatives then cost nothing for the others."""
-        return SideState(self.V[:, rows], self.part, self.B, self.f[rows])
 
     def derivative(self, dc: Array, dW: Array | None = None) -> tuple[Array, Array]:
         """Derivative of f along ``(dc, dW)``, and that of the operator as C with ``E = C U_+' + U_+ C'``."""
@@ -209,14 +273,7 @@ class SideState:
 class SideCost:
     """What one side pays: ``(b/n) sum_i [f(X_i) + (target_i - f(X_i))_+ / tau] + lam1 tr A + lam2 ||A||_F^2``.
 
-    Attributes
-    ----------
-    b : float
-        Width penalty.
-    lam1, lam2 : float
-        Trace and squared Frobenius penalties.
-    tau : float
-        In [0, 1): about the share of rows that may lie outside, at a price. 0 allows none, whatever the price.
+    `tau` in [0, 1) is about the share of rows that may lie outside, at a price; 0 allows none, whatever the price.
     """
 
     b: float
@@ -243,45 +300,23 @@ class SideCost:
         """How much the linear penalties outweigh lam2 for residuals of size one: large is close to a linear program."""
         return max(self.b, self.lam1) / (2 * self.lam2)
 
-    def relaxed(self, factor: float) -> SideCost:
-        """The same with lam2 times `factor`."""
-        return replace(self, lam2=factor * self.lam2)
-
 
 class SideTerm:
-    """One side of the bands: the space of its operators, what they cost, and the bounds of its multipliers.
-
-    Shared by all problems along a path of symmetry penalties.
-
-    Parameters
-    ----------
-    space : FeatureSpace
-    cost : SideCost
-    """
+    """One side of the bands: a `FeatureSpace` and the `SideCost` of its operators; shared by all problems of a path."""
 
     def __init__(self, space: FeatureSpace, cost: SideCost) -> None:
         self.space, self.cost = space, cost
         self.regulariser = TraceFrobenius(cost.lam1, cost.lam2)
         self.ceiling = cost.ceiling(space.n)
+        self.bounds = Box(np.zeros(space.n), np.full(space.n, self.ceiling))  # of the multipliers
 
     @classmethod
     def of(cls, V: Array, **cost: float) -> SideTerm:
         """From features (p, n) and the numbers of a `SideCost`."""
         return cls(FeatureSpace(V), SideCost(**cost))
 
-    @property
-    def bounds(self) -> Box:
-        """Of the multipliers, one per learning point."""
-        return Box(np.zeros(self.space.n), np.full(self.space.n, self.ceiling))
-
-    def evaluate(self, c: Array, W: Array | None = None) -> SideState:
-        """State at ``M = V Diag(c - b/n) V' + W``; one eigendecomposition."""
-        part = self.regulariser.decompose(self._matrix(c, W))
-        B = part.factor
-        return SideState(self.space.V, part, B, np.square(B.T @ self.space.V).sum(axis=0))
-
-    def _matrix(self, c: Array, W: Array | None) -> Array:
-        """``V Diag(c - b/n) V' + W``."""
+    def matrix(self, c: Array, W: Array | None = None) -> Array:
+        """``M = V Diag(c - b/n) V' + W``, the argument of the conjugate."""
         M = self.space.weighted_gram(c, self.ceiling)
         if self.cost.b:
             M -= (self.cost.b / self.space.n) * self.space.gram
@@ -345,11 +380,3 @@ class SideTerm:
     def projected(self, Q: Array) -> SideTerm:
         """The same side with operators restricted to ``Q A Q'``, Q with orthonormal columns."""
         return SideTerm(self.space.projected(Q), self.cost)
-
-    def subsampled(self, rows: IntArray) -> SideTerm:
-        """The same side with some of the learning points only."""
-        return SideTerm(self.space.subsampled(rows), self.cost)
-
-    def relaxed(self, factor: float) -> SideTerm:
-        """The same side with lam2 times `factor`."""
-        return SideTerm(self.space, self.cost.relaxed(factor))

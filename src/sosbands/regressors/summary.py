@@ -1,4 +1,4 @@
-"""A fitted SoSBandRegressor in words."""
+"""A fitted SoSBandRegressor in words: a paragraph for whoever decides, and the rest by subject."""
 
 from __future__ import annotations
 
@@ -6,65 +6,208 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._types import Array
 from sosbands._words import many
-from sosbands.conformal import move_in_words, points_needed, side_levels
+from sosbands.bands import views
+from sosbands.bands.views import INPUTS, NO_SCALE, NoiseView
+from sosbands.conformal import Calibration, interval, move_in_words, points_needed, side_levels
+from sosbands.conformal.asked import SIDES
 from sosbands.conformal.cross import proven_coverage
 from sosbands.conformal.scores import normal_places
-from sosbands.point_models.defaults import model_words
-from sosbands.point_models.folds import keeps_order
+from sosbands.metrics.local import long_run_coverage
+from sosbands.point_models.blend import model_words
+from sosbands.point_models.user_model import keeps_order
 from sosbands.tables import TableEncoder
-from sosbands.tuning.views import INPUTS, NO_SCALE
+from sosbands.tables.rows import NUMBERS
 
 BOTH = "both"
-LOWER_SHARE = {BOTH: 0.5, "lower": 1.0, "upper": 0.0}  # part of the miscoverage that rows below the interval may have
-
-
+FALL = {  # what new rows do that are covered
+    "lower": "lie at or above their lower end",
+    "upper": "lie at or below their upper end",
+    BOTH: "fall into their interval",
+}
+NEXT_TO_NOTHING = 1e-2  # of the calibrated width: bands below it leave the width to calibration
+SCALES = {
+    views.MODEL: "its own standard deviation",
+    views.FOREST: "the size of its errors, told by a forest",
+    views.BOTH: "its own standard deviation and the size of its errors, told by a forest",
+}
+DRIFTING = " If rows drift, the less the later ones do so the nearer it comes, and nothing exact is promised."
 LATER = " The rows are in the order of time: of later ones it holds only as far as things stay as they are."
+NOT_PROMISED = "promised for every single region of the features, nor for rows of another kind"
 
 
-def describe(model: Any, side: str = BOTH) -> str:
-    """What was learnt, how asymmetric it is, what shapes it, how certain the solver is, what calibration did."""
-    return "\n".join(paragraphs(model, side).values())
+def describe(model: Any, side: str = BOTH, *, detail: bool = False) -> str:
+    """What is promised, how wide that is, what shapes it, what to watch; with `detail` all else, a line by subject."""
+    lead = " ".join(filter(None, (_promised(model, side), _width(model, side), _shaped(model), _watch(model, side))))
+    said = paragraphs(model, side)
+    return "\n".join([lead, *(said[subject] for subject in said if subject != "promise")]) if detail else lead
 
 
 def paragraphs(model: Any, side: str = BOTH) -> dict[str, str]:
-    """The same by subject, without those that there is nothing to say about; of one end, what holds of it alone."""
+    """What there is to say by subject; of one end what holds of it alone."""
     sections = (_learnt, _columns, _rows, _reasons, _asymmetry, _shape, _certificate, _nested)
     said = {section.__name__.removeprefix("_"): section(model) for section in sections}
-    said |= {"calibration": _calibration(model, side), "promise": _promise(model, side)}
+    caveat = f" This is not {NOT_PROMISED}." if _is_promised(model) else ""
+    said |= {"calibration": _calibration(model, side), "promise": _promised(model, side) + caveat}
     return {subject: words for subject, words in said.items() if words}
 
 
+# The paragraph
+
+
+def _width(model: Any, side: str) -> str:
+    """How far intervals reach at learning rows; nothing where one calibration does not tell it, or it is infinite."""
+    ends = _typical_ends(model, side)
+    if ends is None:
+        return ""
+    below, above = ends
+    if side != BOTH:
+        up = above if side == "upper" else -below
+        where, reach = ("below", -up) if np.median(up) < 0 else ("above", up)
+        return f"{side.capitalize()} ends lie {_spread(reach, ' in the middle')} {where} the prediction."
+    width = below + above
+    if not width.any():
+        return "Intervals have no width: they are the prediction."
+    low, high = (f"{abs(end):.3g} {'below' if end < 0 else 'above'}" for end in (-np.median(below), np.median(above)))
+    return f"Intervals are {_spread(width, ' wide in the middle', ' wide')}, from {low} to {high} the prediction."
+
+
+def _spread(values: Array, varying: str, constant: str = "") -> str:
+    """Such as "17 wide in the middle (9.8 to 44 for eight of ten learning rows)"."""
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
+    if high - low < 0.02 * abs(high):
+        return f"{middle:.3g}{constant}"
+    return f"{middle:.3g}{varying} ({low:.3g} to {high:.3g} for eight of ten learning rows)"
+
+
+def _typical_ends(model: Any, side: str) -> tuple[Array, Array] | None:
+    """How far the intervals of learning rows reach below and above, by the calibration of all rows together."""
+    noise = model.noise_
+    if "calibration_" not in vars(model) or model.calibration_.weights is not None or noise.nested is not None:
+        return None
+    made, typical, (kind, share) = model.calibration_, noise.typical, _kind_and_share(model, side)
+    together = Calibration(made.lower_scores, made.upper_scores, decay=made.decay if made.groups is None else None)
+    quantiles = together.quantiles(model.confidence_level, kind, share)[0].tolist()
+    asked = quantiles if side == BOTH else quantiles[:1] if side == "lower" else quantiles[1:]
+    if not np.isfinite(asked).all():
+        return None
+    band = noise.score.band(np.zeros(len(typical.unit)), typical.lower, typical.upper, unit=typical.unit)
+    ends, _ = interval(band, *quantiles)
+    return -ends[:, 0], ends[:, 1]
+
+
+def _shaped(model: Any) -> str:
+    """The point model, and what makes one interval wider than another."""
+    noise, view = model.noise_, model.noise_.view
+    looks = [SCALES[view.base_scale]] if view.base_scale != NO_SCALE else []
+    bands = "Bands"
+    if noise.nested is not None:
+        bands = f"Nested bands (for {', '.join(map(_percent, noise.nested.coverages))})"
+    start = f"{bands} around {model_words(model.estimator_)}, learnt from {many(len(model.learning_rows_), 'row')}: "
+    if model.residual_rms_ == 0:
+        return f"{start}they have no width, because all residuals learnt from are zero."
+    if _is_left_to_calibration(model):
+        follows = f", which follows {looks[0]}" if looks else ", the same everywhere"
+        return f"{start}they have next to no width of their own, calibration makes it{follows}."
+    if not _is_constant(noise.lengthscale):
+        looks.append(f"bands that vary with {_seen(view)}")
+    width = f"the width follows {', times '.join(looks)}" if looks else "the width is the same everywhere"
+    if np.ndim(noise.settings.symmetry_penalty) == 0 and np.isinf(noise.settings.symmetry_penalty):
+        sides = "both sides share one band"
+    else:
+        sides = "each side has its own band"
+    test = None if model.tuning_ is None else model.tuning_.symmetry
+    return f"{start}{width}; {sides}{'' if test is None else f' (test of skew: p = {test.p_value:.2g})'}."
+
+
+def _is_constant(lengthscale: Any) -> bool:
+    sides = lengthscale.values() if isinstance(lengthscale, dict) else (lengthscale,)
+    return all(each is not None and bool(np.isinf(each).all()) for each in sides)
+
+
+def _seen(view: NoiseView) -> str:
+    """What the kernel looks at, in words."""
+    known = {"inputs": "the features", "lengthscales": "the features", "scale": "that scale"}
+    return " and ".join(known.get(part, f"the {part}") for part in view.noise_features.split("+"))
+
+
+def _is_left_to_calibration(model: Any) -> bool:
+    """Whether bands that a number is added to are next to nothing beside it."""
+    ends, typical = _typical_ends(model, BOTH), model.noise_.typical
+    if ends is None or (model.noise_.score.name != "added" and model.noise_.mean_lower + model.noise_.mean_upper > 0):
+        return False
+    learnt, made = np.mean((typical.lower + typical.upper) * typical.unit), np.mean(ends[0] + ends[1])
+    return bool(0 <= learnt < NEXT_TO_NOTHING * made)
+
+
+def _watch(model: Any, side: str) -> str:
+    """What whoever relies on the intervals should know: the promise's limits last."""
+    noise, tuning, found = model.noise_, model.tuning_, []
+    if noise.certificate["status"] != "converged":
+        found.append(f"the bands are NOT certified to the tolerance asked for (gap {noise.certificate['gap']:.1e})")
+    if tuning is not None and (tuning.timed_out or tuning.interrupted):
+        found.append("the choice ended before everything had been tried")
+    varies = not _is_constant(noise.lengthscale) and not _is_left_to_calibration(model)
+    if varies and {INPUTS, views.LENGTHSCALES} & set(noise.view.parts):
+        found.append(f"far from the learning rows (`support` below {model.support_limit:g}) the bands know little")
+    if _is_promised(model):
+        chance = _chance(model, side)
+        found += [chance] if chance else []
+        found.append(f"the coverage is not {NOT_PROMISED}")
+    return f"Watch: {'; '.join(found)}." if found else ""
+
+
+def _chance(model: Any, side: str) -> str:
+    """What the draw of the calibration rows leaves open, where that has a law."""
+    made = model.calibration_
+    if made.copies or made.weights is not None or made.decay is not None:
+        return ""
+    smallest = min(len(part) for _, part in made.parts())
+    low, high = long_run_coverage(model.confidence_level, smallest)
+    if low == 1 or (model.calibration == "asymmetric" and side == BOTH):
+        return ""
+    where = "" if made.groups is None else " in the smallest group"
+    between = f"{100 * low:.3g}% and {100 * high:.3g}%"
+    return f"with {smallest} calibration rows{where} chance moves the coverage between {between}"
+
+
+# The rest, by subject
+
+
 def _learnt(model: Any) -> str:
-    name = model_words(model.estimator_)
     rows = f"{many(len(model.learning_rows_), 'learning row')} and {many(model.n_features_in_, 'feature')}"
-    scales = "the kernel's own lengthscale" if model.lengthscale_ is None else f"lengthscale {_scale(model)}"
-    numbers = f"{scales}, symmetry penalty {_number(model.symmetry_penalty_)}"
+    noise, ell = model.noise_, model.noise_.lengthscale
+    if isinstance(ell, dict):
+        scales = f"lengthscale {_number(ell['lower'])} below and {_number(ell['upper'])} above"
+    else:
+        scales = "the kernel's own lengthscale" if ell is None else f"lengthscale {_number(ell)}"
+    numbers = f"{scales}, symmetry penalty {_number(noise.settings.symmetry_penalty)}"
     chosen = f"Set: {numbers}." if model.tuning_ is None else f"{model.tuning_.sentence} Chosen: {numbers}."
-    if model.view_.base_scale != NO_SCALE or model.view_.noise_features != INPUTS:
-        constant = isinstance(model.lengthscale_, float) and np.isinf(model.lengthscale_)
-        looks = "" if constant else f", over {model.view_.noise_features.replace('+', ', ')}"
-        chosen += f" Bands in units of the base scale {model.view_.base_scale!r}{looks}."
+    if noise.view.base_scale != NO_SCALE or noise.view.noise_features != INPUTS:
+        constant = isinstance(ell, float) and np.isinf(ell)
+        looks = "" if constant else f", over {noise.view.noise_features.replace('+', ', ')}"
+        chosen += f" Bands in units of the base scale {noise.view.base_scale!r}{looks}."
     residuals = f"from {rows}, by {model.residual_rule_} residuals (RMS {model.residual_rms_:.4g})"
-    return f"Bands around {name}, learnt {residuals}. {chosen}"
+    return f"Learnt {residuals}. {chosen}"
 
 
 def _columns(model: Any) -> str:
     """How a table became numbers; nothing for numbers, and for a transformer of the user's."""
-    made = model.preprocessor_
+    made = model.reader_.preprocessor
     if isinstance(made, TableEncoder):
         return made.describe()
-    reused = isinstance(model.preprocessor, str) and not model.reads_numbers_
+    reused = isinstance(model.preprocessor, str) and model.reader_.kind != NUMBERS
     return "The kernel sees what the transformers of the point model make, standardised." if reused else ""
 
 
 def _rows(model: Any) -> str:
     """Where some of the rows were enough: what was learnt from how many."""
-    n, noise, bands = len(model.learning_rows_), getattr(model, "n_noise_rows_", 0), getattr(model, "n_band_rows_", 0)
+    n, noise, bands = len(model.learning_rows_), model.n_noise_rows_, model.noise_.n_rows
     parts = []
-    if 0 < bands < n * (1 - model.outlier_fraction) - 1:
+    if 0 < bands < n * (1 - model.noise_.settings.outlier_fraction) - 1:
         parts.append(f"The noise was learnt from the residuals of {noise} of these rows, the bands from {bands}.")
-    if getattr(model, "n_unused_rows_", 0):
+    if model.n_unused_rows_:
         parts.append(f"{model.n_unused_rows_} of the rows given, drawn at random, were not used: there are enough.")
     return " ".join(parts)
 
@@ -75,42 +218,33 @@ def _reasons(model: Any) -> str:
     return "\n".join(f"Chosen {reason}." for reason in reasons)
 
 
-def _scale(model: Any) -> str:
-    value = model.lengthscale_
-    if isinstance(value, dict):
-        return f"{_number(value['lower'])} below and {_number(value['upper'])} above"
-    return _number(value)
-
-
 def _asymmetry(model: Any) -> str:
-    below, above = model.mean_lower_, model.mean_upper_
+    below, above = model.noise_.mean_lower, model.noise_.mean_upper
     if below == above == 0:
-        return "All residuals are zero: the bands have no width."
+        why = "All residuals learnt from are zero: the bands have no width."
+        return why if model.residual_rms_ == 0 else "The bands have no width of their own: calibration makes it."
     ratio = max(below, above) / max(min(below, above), np.finfo(float).tiny)
     side = "above" if above > below else "below"
     if ratio < 1.02:
         words = "the bands are as good as symmetric"
     else:
-        words = f"the bands reach {_times(ratio)} as far {side} the prediction as on the other side"
-    unit = "" if model.view_.base_scale == NO_SCALE else " (in base scales)"
+        times = f"{ratio:.2f} times" if ratio < 100 else "over 100 times"
+        words = f"the bands reach {times} as far {side} the prediction as on the other side"
+    unit = "" if model.noise_.view.base_scale == NO_SCALE else " (in base scales)"
     reach = f"{below:.4g} below and {above:.4g} above the prediction before calibration{unit}"
     return f"On average they reach {reach}: {words}."
 
 
-def _times(ratio: float) -> str:
-    return f"{ratio:.2f} times" if ratio < 100 else "over 100 times"
-
-
 def _shape(model: Any) -> str:
-    below, above = len(model.active_lower_), len(model.active_upper_)
-    squares = f"squares: {model.lower_.rank} below, {model.upper_.rank} above"
-    dropped = int(np.floor(model.outlier_fraction * len(model.learning_rows_)))
+    below, above = len(model.noise_.active_lower), len(model.noise_.active_upper)
+    squares = f"squares: {model.noise_.lower.rank} below, {model.noise_.upper.rank} above"
+    dropped = int(np.floor(model.noise_.settings.outlier_fraction * len(model.learning_rows_)))
     free = f" {many(dropped, 'row')} with the largest residuals left out of the bands." if dropped else ""
-    return f"Rows that shape them: {below} below, {above} above (active_lower_, active_upper_); {squares}.{free}"
+    return f"Rows that shape them: {below} below, {above} above; {squares}.{free}"
 
 
 def _certificate(model: Any) -> str:
-    c = model.certificate_
+    c = model.noise_.certificate
     if c["status"] == "converged":
         start = f"Certified: the cost of the bands is within {max(c['gap'], 1e-16):.1e} (relative) of the best possible"
     else:
@@ -124,9 +258,9 @@ def _certificate(model: Any) -> str:
 
 def _nested(model: Any) -> str:
     """The nested bands; nothing of a model without them."""
-    if model.nested_ is None:
+    if model.noise_.nested is None:
         return ""
-    coverages, gaps = model.nested_.coverages, [each["gap"] for each in model.nested_certificates_ or ()]
+    coverages, gaps = model.noise_.nested.coverages, [each["gap"] for each in model.noise_.nested_certificates]
     named, places = ", ".join(map(_percent, coverages)), ", ".join(f"{each:.3g}" for each in normal_places(coverages))
     return (
         f"Nested bands in use, learnt for {named}; on the scale of calibration they lie at {places}. Each is certified "
@@ -138,9 +272,10 @@ def _calibration(model: Any, side: str) -> str:
     """What calibration did to the bands; nothing where it has not been done, or makes them infinite."""
     if "calibration_" not in vars(model):
         return ""
-    calibration, score, at = model.calibration_, model._score, f"Calibration at {_percent(model.confidence_level)}"
-    if "copies_" in vars(model):
-        return f"{at}: by {len(model.copies_)} copies, each with bands learnt without one fold of the rows."
+    calibration, score = model.calibration_, model.noise_.score
+    at = f"Calibration at {_percent(model.confidence_level)}"
+    if calibration.copies:
+        return f"{at}: by {len(calibration.copies)} copies, each with bands learnt without one fold of the rows."
     if calibration.groups is not None or calibration.weights is not None:
         each = "row" if calibration.weights is not None else "group"
         moved = "both ends" if side == BOTH else f"the {side} end"
@@ -148,7 +283,7 @@ def _calibration(model: Any, side: str) -> str:
     q = _quantiles(model, side)
     if not np.isfinite(list(q.values())).all():
         return ""
-    scaled = model.view_.base_scale != NO_SCALE and score.name == "added"
+    scaled = model.noise_.view.base_scale != NO_SCALE and score.name == "added"
     unit = ", in base scales" if scaled else ""
     return f"{at}: {', '.join(move_in_words(score, each, ends) for ends, each in q.items())}{unit}."
 
@@ -164,15 +299,19 @@ def _quantiles(model: Any, side: str) -> dict[str, float]:
 
 
 def _kind_and_share(model: Any, side: str) -> tuple[Any, float]:
-    return ("asymmetric", LOWER_SHARE[side]) if side != BOTH else (model.calibration, 0.5)
+    return ("asymmetric", SIDES[side]) if side != BOTH else (model.calibration, 0.5)
 
 
-def _promise(model: Any, side: str) -> str:
+def _is_promised(model: Any) -> bool:
+    return "calibration_" in vars(model) and not model.n_learnt_calibration_rows_
+
+
+def _promised(model: Any, side: str) -> str:
     if "calibration_" not in vars(model):
         return "Not calibrated: call conformalize(X, y) with rows that fit has not seen before asking for intervals."
     calibration, level = model.calibration_, model.confidence_level
     sizes = [len(part) for _, part in calibration.parts()]
-    if "copies_" in vars(model):
+    if calibration.copies:
         return _cross_promise(model, min(sizes), len(sizes), side)
     worth = [float(part.age_weights().sum()) for _, part in calibration.parts()]
     start = f"Calibrated on {many(len(calibration), 'row')}"
@@ -186,65 +325,46 @@ def _promise(model: Any, side: str) -> str:
     if calibration.decay is not None:
         start += f", older ones counting less (each {_percent(calibration.decay)} of the next)"
     within = "within each group " if calibration.groups is not None else ""
-    both = f"{within}at least {_percent(level)} of new rows {_fall(side)}"
+    both = f"{within}at least {_percent(level)} of new rows {FALL[side]}"
     if model.calibration == "asymmetric" and side == BOTH:
         half = _percent((1 - level) / 2)
         both += f", at most {half} below and at most {half} above it"
     if calibration.weights is not None:
         both += ", if the likelihood ratios are right"
     short = _shortage(model, min(worth), side)
+    drift = DRIFTING if calibration.decay is not None else ""
     late = LATER if keeps_order(getattr(model, "cv", None)) else ""
     return (
         f"{start}: {both}, on average over calibration sets and over rows like those, whatever the distribution."
-        f"{short}{_drifting(calibration)}{late} This is not promised for every single region of the features, nor for"
-        " rows of another kind."
+        f"{short}{drift}{late}"
     )
-
-
-def _fall(side: str) -> str:
-    """What new rows do that are covered."""
-    ends = {"lower": "lie at or above their lower end", "upper": "lie at or below their upper end"}
-    return ends.get(side, "fall into their interval")
 
 
 def _cross_promise(model: Any, smallest: int, n_groups: int, side: str) -> str:
     level, grouped = model.confidence_level, model.calibration_.groups is not None
     alone = model.calibration == "symmetric" or side != BOTH
     levels = (level,) if alone else side_levels(level, "asymmetric")
-    folds = min(smallest, len(model.copies_))
+    folds = min(smallest, len(model.calibration_.copies))
     proven = max(0.0, 1 - sum(1 - proven_coverage(each, smallest, folds, alike=not grouped) for each in levels))
     each = f" in {n_groups} groups, the smallest of {smallest}" if grouped else ""
     within = "within each group " if grouped else ""
     return (
         f"Cross-calibrated on all {len(model.calibration_)} rows{each}: {within}about {_percent(level)} of new rows"
-        f" {_fall(side)} as a rule, and at least {_percent(round(proven, 3))} is proven, on average over"
-        f" rows like those, whatever the distribution.{_shortage(model, smallest, side)} This is not promised for every"
-        " single region of the features, nor for rows of another kind."
+        f" {FALL[side]} as a rule, and at least {_percent(round(proven, 3))} is proven, on average over"
+        f" rows like those, whatever the distribution.{_shortage(model, smallest, side)}"
     )
 
 
-def _is_short(model: Any, side: str) -> bool:
-    """Whether some group has too few calibration rows for finite ends."""
+def _shortage(model: Any, smallest: float, side: str) -> str:
+    """How many rows a finite interval takes, if there are not enough in some group."""
     level, (kind, share) = model.confidence_level, _kind_and_share(model, side)
     parts = [part for _, part in model.calibration_.parts()]
-    return any(part.shortage(part.quantiles(level, kind, share), level, kind, share, None) for part in parts)
-
-
-def _shortage(model: Any, smallest: float, side: str) -> str:
-    """How many rows a finite interval takes, if there are not enough."""
-    if not _is_short(model, side):
+    if not any(part.shortage(part.quantiles(level, kind, share), level, kind, share, None) for part in parts):
         return ""
-    levels = side_levels(model.confidence_level, "symmetric" if side != BOTH else model.calibration)
+    levels = side_levels(level, "symmetric" if side != BOTH else model.calibration)
     needed = max(points_needed(each) for each in levels)
     which = "" if model.calibration_.groups is None else " in some groups"
     return f" That takes {many(round(needed), 'row')}: with {smallest:.4g} the intervals{which} are infinite."
-
-
-def _drifting(calibration: Any) -> str:
-    """What is left of the promise where rows were weighed by their age."""
-    if calibration.decay is None:
-        return ""
-    return " If rows drift, the less the later ones do so the nearer it comes, and nothing exact is promised."
 
 
 def _percent(share: float) -> str:

@@ -10,8 +10,8 @@ from scipy.special import ndtri
 
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands.conformal import Band, Calibration, conformal_rank, interval, points_needed, side_levels
-from sosbands.conformal.arguments import read_kind
-from sosbands.metrics.sampling import coverage_range
+from sosbands.conformal.asked import read_kind
+from sosbands.metrics.local import coverage_range
 from sosbands.report.data import Exploration, Step
 
 LEVELS = tuple(k / 100 for k in range(50, 100))

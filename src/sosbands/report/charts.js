@@ -101,7 +101,7 @@ function drawRows(p, v) {
   }
   if (v.show.test) {
     const drawn = all(data.test).slice(0, data.drawn_test);
-    const inside = (i) => v.levelNumber >= decoded(data, step.inside_from, data.drawn_test, i);
+    const inside = (i) => v.levelNumber >= step.inside_from[i];
     p.add("path", { class: "inside", d: dots(drawn.filter(inside).map(spot(data.test))) });
     p.add("path", { class: "outside", d: crosses(drawn.filter((i) => !inside(i)).map(spot(data.test)), 4) });
   }
@@ -242,7 +242,7 @@ function legendItems(data) {
   };
   const [, learning, calibration, test] = data.counts;
   const isFar = (s) => s < data.little_support;
-  const far = data.paths.some(([path]) => path.curve_support.some((support) => support.some(isFar)));
+  const far = data.coverages[data.coverage][0].curve_support.some((support) => support.some(isFar));
   return [
     [null, "prediction", icon(["prediction", "M1 8H21"])],
     [null, "interval below it", icon(["fill-lower", "M1 3H21V13H1Z"], ["end-lower", "M1 13H21"])],

@@ -63,7 +63,7 @@ class Step:
     criterion : float or None
         Of the tuning, by cross-validation on the learning rows; the larger the better. None if nothing can be told.
     certificate : dict
-        Of the solve: status, dual_value, primal_value, gap, ... as `SoSBandRegressor.certificate_`.
+        Of the solve: status, dual_value, primal_value, gap, ... as `SoSBandRegressor.noise_.certificate`.
     squares : pair of int
         Numbers of squares below and above.
     active_lower, active_upper : ndarray of int
@@ -99,15 +99,13 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class BandPath:
-    """The bands of one lengthscale and one learning coverage for growing symmetry penalties.
+    """The bands of one learning coverage for growing symmetry penalties.
 
     Attributes
     ----------
-    name : str
-        The lengthscale in words.
     learning_coverage : float
     chosen : int or None
-        The step that `SoSBandRegressor` takes; None on a path that is shown for comparison only.
+        The step that `SoSBandRegressor` takes; None at learning coverages that are not in use.
     steps : tuple of Step
     test_support : ndarray of shape (n_test,)
         How much the learning rows say about the test rows; the same for all penalties.
@@ -115,7 +113,6 @@ class BandPath:
         The same along each axis.
     """
 
-    name: str
     learning_coverage: float
     chosen: int | None
     steps: tuple[Step, ...]
@@ -141,7 +138,7 @@ class Exploration:
     reasons : tuple of str
         For each setting that was chosen its value, and what the best other value would have cost.
     settings : str
-        What is in use beside lengthscale and symmetry penalty, in words.
+        What is in use beside the symmetry penalty, in words.
     base_scale : str
         Name of the unit in which bands are learnt and calibrated; "none" if that is the target's own.
     is_tuned : bool
@@ -160,10 +157,10 @@ class Exploration:
         The base scale at the test rows, in units of the target.
     curve_units : tuple of ndarray
         The same along each axis; empty for the prediction.
-    paths : tuple of BandPath
-        That of the lengthscale in use first, all at the learning coverage in use.
+    path : BandPath
+        That of the settings in use.
     coverages : tuple of BandPath
-        The lengthscale in use with growing learning coverages; the first of `paths` is among them.
+        The same with growing learning coverages; `path` is among them.
     why : Explanation or None
         Of the widths of the first test rows, at `confidence_level`, with rows numbered as in X; None if there is no
         typical width to compare them with.
@@ -195,7 +192,7 @@ class Exploration:
     test: Rows
     test_unit: Array
     curve_units: tuple[Array, ...]
-    paths: tuple[BandPath, ...]
+    path: BandPath
     coverages: tuple[BandPath, ...]
     why: Explanation | None
     notes: tuple[str, ...]

@@ -3,28 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 
-from sosbands._progress import say
-from sosbands._types import IntArray
-from sosbands.kernels import median_lengthscale
-from sosbands.plotting.rows import target_name as name_of
-from sosbands.point_models.outputs import model_name
-from sosbands.report.criterion import criterion_of_steps
-from sosbands.report.data import BandPath, Exploration
-from sosbands.report.places import Line, Places, make_lines, rows_on
-from sosbands.report.recorded import RecordedBands, recorded
-from sosbands.report.steps import coverages_shown, few_of, penalties_shown, solve_coverages, solve_steps, with_model
-from sosbands.report.table import Table, drawn_count, drawn_rows, read_table, split_test
-from sosbands.report.why import explained
-from sosbands.tuning.automatic import START_FACTOR
-from sosbands.tuning.views import NO_SCALE
+from sosbands._progress import say, speaking
+from sosbands._types import Array, IntArray
+from sosbands.bands.views import NO_SCALE
+from sosbands.conformal import SCORES, Score, lower_scores, upper_scores
+from sosbands.conformal.asked import read_kind
+from sosbands.exceptions import NoTypicalWidthError
+from sosbands.explanation import Explanation
+from sosbands.metrics.intervals import read_vector
+from sosbands.plotting.axes import column_names, curve_rows, find_axis, grid_over, number_column, shape_of
+from sosbands.plotting.axes import target_name as name_of
+from sosbands.point_models.user_model import model_name
+from sosbands.report.data import Axis, BandPath, Exploration, Rows, Step
+from sosbands.report.steps import (
+    RecordedBands,
+    SolvedBands,
+    coverages_shown,
+    criterion_of_steps,
+    few_of,
+    penalties_shown,
+    recorded,
+    solve_coverages,
+    solve_steps,
+    values_at,
+    with_model,
+)
 
 NO_WIDTH = 1e-3  # of the mean size of residuals: bands that reach less far in the mean are none
+MIN_ROWS = 8
+TEST_PART, MOST_TEST_ROWS = 0.25, 1000
+MOST_FIT_ROWS = 800  # learning and calibration rows together; a path over penalties is quick up to 400 learning rows
+MOST_DRAWN = 666  # points of each kind on the page
+MOST_FEATURES = 24  # with an axis of their own
+CURVE_POINTS = (241, 121)  # of the only feature, of one of several
+BEYOND = 0.1  # of the range of the only feature, on either side, to show where the bands have no data
+MOST_EXPLAINED = 200  # test rows
 
 
 def explore(
@@ -78,12 +98,15 @@ def explore(
     model.fit(table.take(fit_rows), table.y[fit_rows])
     lines = make_lines(table, model, fit_rows)
     places = Places(table, model, fit_rows, test_rows, lines)
-    paths = _paths(model, places)
-    coverages = _coverages(model, places, paths[0])
+    with speaking("explore", model.verbose):
+        path = _path(model, places)
+        coverages = _coverages(model, places, path)
+    steps = [step for each in coverages for step in each.steps]
+    shaping = [rows for step in steps for rows in (step.active_lower, step.active_upper)]
     learning, calibration = fit_rows[model.learning_rows_], fit_rows[model.calibration_rows_]
     rng = check_random_state(0)
     shown = (
-        drawn_rows(learning, _shaping((*paths, *coverages)), rng),
+        drawn_rows(learning, np.unique(np.concatenate(shaping)), rng),
         drawn_rows(calibration, calibration[:0], rng),
         test_rows,
     )
@@ -94,11 +117,11 @@ def explore(
         target_name=target,
         confidence_level=float(model.confidence_level),
         calibration=model.calibration,
-        score=model._score,
+        score=model.noise_.score,
         sentence=_decision(model),
         reasons=() if model.tuning_ is None else tuple(model.tuning_.reasons),
         settings=_settings(model),
-        base_scale=model.view_.base_scale,
+        base_scale=model.noise_.view.base_scale,
         is_tuned=isinstance(model.symmetry_penalty, str),
         criterion=model.criterion_asked,
         model_name=model_name(model.estimator_),
@@ -112,7 +135,7 @@ def explore(
         test=rows[2],
         test_unit=places.test_unit,
         curve_units=places.curve_units,
-        paths=paths,
+        path=path,
         coverages=coverages,
         why=explained(model, table, fit_rows, test_rows),
         notes=_notes(table, lines, (learning, calibration, test_rows), shown),
@@ -120,22 +143,13 @@ def explore(
     )
 
 
-def _paths(model: RecordedBands, places: Places) -> tuple[BandPath, ...]:
-    """The path of the lengthscale in use, and that of another one if the data chose an infinite one."""
-    asked = model.problem_.wanted["lengthscale"]
-    penalties = penalties_shown(model, asked)
-    solved, chosen = with_model(model, solve_steps(model, asked, penalties))
-    criteria = criterion_of_steps(model, asked, penalties)
-    _say(model, f"{len(penalties)} symmetry penalties solved, criterion evaluated")
-    paths = [places.path(_words(model), _coverage(model), chosen, solved, criteria)]
-    other = _other_lengthscale(model)
-    if other is not None:
-        solved, criteria = solve_steps(model, other, penalties), criterion_of_steps(model, other, penalties)
-        _say(model, f"the same with the lengthscale {other:.3g}, for comparison")
-        varies = "varying width" if model.view_.base_scale == NO_SCALE else "a varying multiple"
-        name = f"{varies}, lengthscale {other:.3g}"
-        paths.append(places.path(name, _coverage(model), None, solved, criteria))
-    return tuple(paths)
+def _path(model: RecordedBands, places: Places) -> BandPath:
+    """The path of the settings in use."""
+    penalties = penalties_shown(model)
+    solved, chosen = with_model(model, solve_steps(model, penalties))
+    criteria = criterion_of_steps(model, penalties)
+    say(f"{len(penalties)} symmetry penalties solved, criterion evaluated")
+    return places.path(float(model.problem_.settings.learning_coverage), chosen, solved, criteria)
 
 
 def _coverages(model: RecordedBands, places: Places, own: BandPath) -> tuple[BandPath, ...]:
@@ -143,37 +157,16 @@ def _coverages(model: RecordedBands, places: Places, own: BandPath) -> tuple[Ban
     shown = coverages_shown(model)
     others = [coverage for coverage in shown if coverage != own.learning_coverage]
     penalties = few_of([step.symmetry_penalty for step in own.steps], own.chosen or 0)
-    solved = solve_coverages(model, model.problem_.wanted["lengthscale"], others, penalties)
-    paths = [places.path(own.name, *each) for each in zip(others, repeat(None), solved)]
+    solved = solve_coverages(model, others, penalties)
+    paths = [places.path(*each) for each in zip(others, repeat(None), solved)]
     if others:
-        _say(model, f"{len(others)} other learning coverages at {len(penalties)} symmetry penalties solved")
+        say(f"{len(others)} other learning coverages at {len(penalties)} symmetry penalties solved")
     return tuple(sorted([*paths, own], key=lambda path: path.learning_coverage))
-
-
-def _coverage(model: RecordedBands) -> float:
-    return float(model.problem_.wanted["learning_coverage"])
-
-
-def _other_lengthscale(model: RecordedBands) -> float | None:
-    """What to compare bands of constant width with, if the data chose these; where the search for others started."""
-    report = model.tuning_
-    if report is None:
-        return None
-    if not model.is_automatic:
-        compared = report.homoscedastic and report.independence is not None
-        return median_lengthscale(model.problem_.points) if compared else None
-    is_chosen = isinstance(model.lengthscale, str) and model.lengthscale == "auto" and len(report.evaluations) > 0
-    compared = is_chosen and np.ndim(report.lengthscale) == 0 and np.isinf(report.lengthscale)
-    return START_FACTOR * median_lengthscale(model.problem_.points) if compared else None
-
-
-def _say(model: RecordedBands, message: str) -> None:
-    say("explore", message, model.verbose)
 
 
 def _words(model: RecordedBands) -> str:
     """What the lengthscale makes of the bands."""
-    lengthscale = model.lengthscale_
+    lengthscale = model.noise_.lengthscale
     if lengthscale is None:
         return "the lengthscale of the kernel given"
     if isinstance(lengthscale, dict):
@@ -181,16 +174,16 @@ def _words(model: RecordedBands) -> str:
     if np.ndim(lengthscale):
         return "one lengthscale for each feature"
     if np.isinf(lengthscale):
-        return "constant width" if model.view_.base_scale == NO_SCALE else "a constant multiple of the base scale"
+        return "constant width" if model.noise_.view.base_scale == NO_SCALE else "a constant multiple of the base scale"
     return f"lengthscale {lengthscale:.3g}"
 
 
 def _settings(model: RecordedBands) -> str:
-    view = model.view_
+    view, settings = model.noise_.view, model.noise_.settings
     return (
-        f"base scale {view.base_scale}, noise features {view.noise_features}, "
-        f"width penalty {model.width_penalty_:.4g}, learning coverage {model.learning_coverage_:.4g}, "
-        f"{model.conformal_score_} score"
+        f"{_words(model)}, base scale {view.base_scale}, noise features {view.noise_features}, "
+        f"width penalty {settings.width_penalty:.4g}, learning coverage {settings.learning_coverage:.4g}, "
+        f"{model.noise_.score.name} score"
     )
 
 
@@ -202,17 +195,11 @@ def _decision(model: RecordedBands) -> str:
 
 def _without_width(model: RecordedBands) -> str:
     """Small width penalties may leave bands at zero, where sliding them shows nothing."""
-    size, is_added = float(np.abs(model.problem_.z).mean()), model.conformal_score_ == "added"
-    if not is_added or size == 0 or model.mean_lower_ + model.mean_upper_ > NO_WIDTH * size:
+    size, is_added = float(np.abs(model.problem_.z).mean()), model.noise_.score.name == "added"
+    if not is_added or size == 0 or model.noise_.mean_lower + model.noise_.mean_upper > NO_WIDTH * size:
         return ""
-    reach = "the same distance" if model.view_.base_scale == NO_SCALE else "the same multiple of the base scale"
+    reach = "the same distance" if model.noise_.view.base_scale == NO_SCALE else "the same multiple of the base scale"
     return f" The bands are as good as zero: calibration makes every interval reach {reach}."
-
-
-def _shaping(paths: tuple[BandPath, ...]) -> IntArray:
-    """Rows of X that shape a band of some step."""
-    steps = [step for path in paths for step in path.steps]
-    return np.unique(np.concatenate([part for step in steps for part in (step.active_lower, step.active_upper)]))
 
 
 def _notes(
@@ -231,3 +218,196 @@ def _notes(
     if without:
         notes.append(f"{without} of {len(table.names)} features have no axis: not numbers, with gaps, or too many.")
     return tuple(notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The rows given, with the names of the features."""
+
+    X: Any
+    y: Array
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: IntArray) -> Any:
+        """Some rows of X."""
+        return _safe_indexing(self.X, rows)
+
+
+def read_table(X: Any, y: Any, feature_names: Sequence[str] | None) -> Table:
+    """Check shapes and names; what the entries must be is the estimator's business."""
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    n, d = shape_of(X)
+    if n < MIN_ROWS:
+        raise ValueError(f"X has {n} rows: expected at least {MIN_ROWS}, to learn, to calibrate and to test")
+    target = read_vector(np.ravel(y) if np.shape(y) == (n, 1) else y, "y", n)
+    names = column_names(X) if feature_names is None else feature_names
+    if names is None:
+        names = [find_axis(X, position).label for position in range(d)]
+    if isinstance(names, str) or len(names) != d:
+        raise ValueError(f"feature_names={names!r}: expected {d} names, one per column of X")
+    return Table(X, target, tuple(str(name) for name in names))
+
+
+def split_test(n: int, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
+    """Rows to fit to, in their order, and test rows, in random order."""
+    order = rng.permutation(n).astype(np.intp)
+    count = min(MOST_TEST_ROWS, round(TEST_PART * n))
+    return np.sort(order[count : count + MOST_FIT_ROWS]), order[:count]
+
+
+def drawn_count(rows: IntArray) -> int:
+    """How many of the rows are drawn."""
+    return min(len(rows), MOST_DRAWN)
+
+
+def drawn_rows(rows: IntArray, always: IntArray, rng: np.random.RandomState) -> IntArray:
+    """The rows, or a random sample of them with those of `always` that are among them."""
+    if len(rows) <= MOST_DRAWN:
+        return rows
+    kept = np.intersect1d(rows, always)
+    others = rng.permutation(np.setdiff1d(rows, always))
+    return np.sort(np.concatenate([kept, others[: max(0, MOST_DRAWN - len(kept))]]))
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """An axis, its column of X (None for the prediction), and rows of X along it."""
+
+    axis: Axis
+    column: int | None
+    rows: Any
+
+    def positions(self, table: Table, rows: IntArray, prediction: Array) -> Array:
+        """Where some rows lie along the axis."""
+        if self.column is None:
+            return prediction
+        return number_column(table.X, find_axis(table.X, self.column))[rows]
+
+
+def make_lines(table: Table, model: RecordedBands, fit_rows: IntArray) -> list[Line]:
+    """One line per feature that consists of numbers; first the prediction, unless the only feature has a line."""
+    several = len(table.names) > 1
+    nothing = np.zeros(0)
+    lines: list[Line] = []
+    typical = table.take(fit_rows)
+    for column, name in enumerate(table.names):
+        try:
+            x = number_column(table.X, find_axis(table.X, column))
+        except ValueError:  # categories, or missing values: no axis
+            continue
+        margin = BEYOND * (float(np.ptp(x)) or 1.0)
+        wide = (float(x.min()) - margin, float(x.max()) + margin)
+        grid = grid_over(x, CURVE_POINTS[several], None if several else wide)
+        rows = curve_rows(typical, column, grid)
+        lines.append(Line(Axis(name, False, grid, model.predict(rows)), column, rows))
+        if len(lines) == MOST_FEATURES:
+            break
+    prediction = [] if lines and not several else [Line(Axis("prediction", True, nothing, nothing), None, None)]
+    return prediction + lines
+
+
+def rows_on(lines: list[Line], table: Table, model: RecordedBands, numbers: IntArray) -> Rows:
+    """Rows of X with their targets, predictions and places along the axes."""
+    prediction = model.predict(table.take(numbers))
+    places = tuple(line.positions(table, numbers, prediction) for line in lines)
+    return Rows(numbers, table.y[numbers], prediction, places)
+
+
+class Places:
+    """Calibration rows, test rows and the curves, as one table of what the kernel sees.
+
+    Parameters
+    ----------
+    table : Table
+    model : RecordedBands
+        Fitted to `fit_rows`.
+    fit_rows, test_rows : ndarray of int
+    lines : list of Line
+    """
+
+    def __init__(
+        self, table: Table, model: RecordedBands, fit_rows: IntArray, test_rows: IntArray, lines: list[Line]
+    ) -> None:
+        held = fit_rows[model.calibration_rows_]
+        calibration = table.take(held)
+        tables = [calibration, table.take(test_rows), *(line.rows for line in lines if line.rows is not None)]
+        facts = [model.facts(each) for each in tables]
+        self.points = np.concatenate([model.noise_.view.points(each) for each in facts])
+        self.ends = np.cumsum([len(each) for each in facts])[:-1]
+        self.is_curve = [line.rows is not None for line in lines]
+        self.held_unit, self.test_unit, *curve_units = self._parts(
+            np.concatenate([model.noise_.view.unit(each) for each in facts])
+        )
+        self.curve_units = tuple(curve_units)
+        self.problem, self.fit_rows = model.problem_, fit_rows
+        self.score_in_use = model.noise_.score.name
+        self.held_y, self.held_center = table.y[held], facts[0].prediction
+
+    def path(
+        self,
+        coverage: float,
+        chosen: int | None,
+        solved: list[SolvedBands],
+        criteria: list[float | None] | None = None,
+    ) -> BandPath:
+        """The bands with their values at all places."""
+        criteria = [None] * len(solved) if criteria is None else criteria
+        values, support = values_at(solved, self.points)
+        _, test_support, *curve_support = self._parts(support)
+        steps = [self._step(*each) for each in zip(solved, criteria, values, strict=True)]
+        return BandPath(coverage, chosen, tuple(steps), test_support, tuple(curve_support))
+
+    def _step(self, bands: SolvedBands, criterion: float | None, values: tuple[Array, Array]) -> Step:
+        low_held, low_test, *low_curves = self._parts(values[0])
+        up_held, up_test, *up_curves = self._parts(values[1])
+        apart = bands.upper(self.problem.points) - bands.lower(self.problem.points)
+        scored = {name: self._scored(score.fitted(*bands.means), low_held, up_held) for name, score in SCORES.items()}
+        score, below, above = scored.pop(self.score_in_use)
+        step = Step(
+            symmetry_penalty=bands.symmetry_penalty,
+            criterion=criterion,
+            certificate=bands.certificate,
+            squares=(bands.lower.rank, bands.upper.rank),
+            active_lower=self.fit_rows[bands.active_lower],
+            active_upper=self.fit_rows[bands.active_upper],
+            score=score,
+            difference=float(np.abs(self.problem.unit * apart).mean()),
+            lower_scores=below,
+            upper_scores=above,
+            test=(low_test, up_test),
+            curves=tuple(zip(low_curves, up_curves, strict=True)),
+        )
+        others = (
+            replace(step, score=score, lower_scores=below, upper_scores=above, criterion=None)
+            for score, below, above in scored.values()
+        )
+        return replace(step, others=tuple(others))
+
+    def _scored(self, score: Score, below: Array, above: Array) -> tuple[Score, Array, Array]:
+        """A score with those of the calibration rows below and above."""
+        held = score.band(self.held_center, below, above, unit=self.held_unit)
+        return score, lower_scores(held, self.held_y), upper_scores(held, self.held_y)
+
+    def _parts(self, values: Array) -> list[Array]:
+        """Values at the calibration rows, at the test rows, and along each axis (none along the prediction)."""
+        held, test, *curves = np.split(values, self.ends)
+        left = iter(curves)
+        return [held, test, *(next(left) if is_curve else np.zeros(0) for is_curve in self.is_curve)]
+
+
+def explained(model: RecordedBands, table: Table, fit_rows: IntArray, test_rows: IntArray) -> Explanation | None:
+    """Explain the first test rows at the level of the model; None if there is no typical width to compare with.
+
+    The explanation counts rows among those that the model was fitted to; here they are positions in X.
+    """
+    quantiles = model.calibration_.quantiles(model.confidence_level, read_kind(model.calibration))
+    if not np.isfinite(quantiles).all():
+        return None
+    try:
+        found = model.explain(table.take(test_rows[:MOST_EXPLAINED]))
+    except NoTypicalWidthError:
+        return None
+    return replace(found, typical_row=int(fit_rows[found.typical_row]), landmark_rows=fit_rows[found.landmark_rows])

@@ -1,10 +1,16 @@
 "use strict";
 // What Python has computed for every step, score and level, looked up; and the ends that are drawn. Levels are positions.
 
+// What Python has written: JSON in gzip in base64.
+async function readData() {
+  if (!("DecompressionStream" in window)) throw new Error("it needs a browser of 2023 or later");
+  const bytes = Uint8Array.from(atob(at("data").textContent), (letter) => letter.charCodeAt(0));
+  return opened(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json());
+}
+
 // The data with lists in place of their numbers in the pool, and for each path a copy by score, steps and all.
 function opened(data) {
-  const lists = [];
-  data.pool.forEach((entry) => lists.push(unpacked(data, entry, lists)));
+  const lists = data.pool;
   const list = (k) => (Array.isArray(k) ? k[0] : lists[k]);  // in brackets: one number for all
   const bands = ({ reach, units }) => ({ reach: reach.map(list), units: units.map(list) });
   const scored = (step, s) => {
@@ -14,34 +20,12 @@ function opened(data) {
   };
   const byScore = (path) => data.scores.map((_, s) => (
     { ...path, chosen: s === data.score ? path.chosen : null, steps: path.steps.map((step) => scored(step, s)) }));
-  const paths = data.paths.map(byScore), others = data.coverages.map(byScore);
-  const coverages = [paths[0], ...others].sort((a, b) => a[0].coverage - b[0].coverage);
-  return { ...data, paths, coverages, coverage: coverages.indexOf(paths[0]) };
+  return { ...data, coverages: data.coverages.map(byScore) };
 }
 
-// An entry of the pool: [count, low, text], with true behind them differences; or [number of a list, places, values].
-function unpacked(data, [first, low, text, isDifferences], lists) {
-  if (Array.isArray(low)) {
-    const made = [...lists[first]];
-    low.forEach((place, i) => { made[place] = shifted(text[i], data.decimals); });
-    return made;
-  }
-  let sum = 0;
-  const whole = Array.from({ length: first }, (_, i) => {
-    const value = low + decoded(data, text, first, i);
-    sum = isDifferences ? sum + value : value;
-    return sum;
-  });
-  return whole.map((value) => shifted(value, data.decimals));
-}
-
-function shifted(value, decimals) {
-  return decimals >= 0 ? value / 10 ** decimals : value * 10 ** -decimals;
-}
-
-// The path on display: of a learning coverage where the lengthscale is that in use.
-function pathAt(data, { path, coverage, score }) {
-  return (path === 0 ? data.coverages[coverage] : data.paths[path])[score];
+// The path on display.
+function pathAt(data, { coverage, score }) {
+  return data.coverages[coverage][score];
 }
 
 // What calibration moves the lower and the upper end by, in units of the band; null stands for infinity.
@@ -70,12 +54,8 @@ function shareOf(data, hits, n) {
 
 // Coverage of the interval and of each end.
 function coverageAt(data, step, level) {
-  const n = data.counts[3], share = (key) => shareOf(data, countAt(data, step[key], level), n);
+  const n = data.counts[3], share = (key) => shareOf(data, step[key][level], n);
   return { both: share("both"), lower: share("lower"), upper: share("upper") };
-}
-
-function countAt(data, text, level) {
-  return decoded(data, text, data.levels.length, level);
 }
 
 // Where it lies by chance if the promise holds, of the whole interval or of each end.
@@ -87,26 +67,16 @@ function chanceAt(data, level) {
 
 function widthAt(data, step, level) {
   const [mean, below, above] = [step.width, step.below, step.above].map((each) => each[level] ?? Infinity);
-  return { mean, below, above, error: step.error[level] ?? 0, empty: countAt(data, step.empty, level) };
-}
-
-// Number i of `count` whole numbers that are written as one text.
-function decoded(data, text, count, i) {
-  const size = text.length / count, base = data.code.length;
-  let sum = 0;
-  for (let k = i * size; k < (i + 1) * size; k += 1) sum = sum * base + data.code.indexOf(text[k]);
-  return sum;
+  return { mean, below, above, error: step.error[level] ?? 0, empty: step.empty[level] };
 }
 
 // Coverage of each end for the groups of test rows along an axis: rows that are inside from some level on, and, where
 // ends cross, what comes besides.
 function groupsAt(data, step, axisNumber, level) {
-  const { x, n, member } = data.groups[axisNumber], count = data.counts[3];
-  const hits = x.map(() => [0, 0]);
-  for (let i = 0; i < count; i += 1) {
-    const group = hits[decoded(data, member, count, i)];
-    [step.lower_from, step.upper_from].forEach((text, k) => { group[k] += decoded(data, text, count, i) <= level; });
-  }
+  const { x, n, member } = data.groups[axisNumber], hits = x.map(() => [0, 0]);
+  [step.lower_from, step.upper_from].forEach((from, k) => {
+    member.forEach((group, i) => { hits[group][k] += from[i] <= level; });
+  });
   for (const [axis, g, k, at, more] of step.besides) if (axis === axisNumber && at === level) hits[g][k] += more;
   return x.map((place, g) => {
     const [lower, upper] = hits[g].map((each) => shareOf(data, each, n[g]));

@@ -1,34 +1,35 @@
 // From sliders to numbers, words and pictures.
 
-(function run() {
-  const data = opened(JSON.parse(at("data").textContent));
+(async function run() {
+  const failed = (reason) => {
+    at("failure").hidden = false;
+    at("failure").textContent = "This page has failed: " + reason;
+  };
+  window.addEventListener("error", (event) => failed(event.message));
+  window.addEventListener("unhandledrejection", (event) => failed(event.reason));
+  const data = await readData();
   const reduced = window.matchMedia("(prefers-reduced-motion: reduce)");
-  const choice = { path: 0, coverage: data.coverage, score: data.score };
+  const choice = { coverage: data.coverage, score: data.score };
   const start = pathAt(data, choice).chosen, own = pathAt(data, choice).steps[start];
   const most = data.why ? largestFactor(data) : 1;
   const state = {
     ...choice, step: start, penalty: own.penalty, level: data.level, axis: 0, at: 0, row: null, isPicked: false,
     show: { learning: true, calibration: true, test: true, shaping: true },
   };
-  const cache = {};  // of the ranges, by path, coverage, score, axis and level
+  const cache = {};  // of the ranges, by coverage, score, axis and level
   let drawn = null, frame = 0, player = 0, speaking = 0, picture = null;
-
-  window.addEventListener("error", (event) => {
-    at("failure").hidden = false;
-    at("failure").textContent = "This page has failed: " + event.message;
-  });
 
   // Everything that pictures and words show, from the state.
   function view() {
     const path = pathAt(data, state), step = path.steps[state.step], level = data.levels[state.level];
     const place = placeOf(data, path, state.axis), q = quantilesAt(step, state.level);
-    const key = [state.path, state.coverage, state.score, state.axis, state.level].join();
+    const key = [state.coverage, state.score, state.axis, state.level].join();
     const ends = endsOf(place.center, place.bands(step), q);
     cache[key] = cache[key] || rangesOf(data, path, place, state.axis, state.level);
     return {
       data, path, step, level, place, q, axisNumber: state.axis, stepNumber: state.step, levelNumber: state.level,
       scoreNumber: state.score, at: state.at, row: state.row, show: state.show, ranges: cache[key], ends,
-      isOther: state.path > 0, isOwnCoverage: state.coverage === data.coverage, isChoice: isChoice(),
+      isOwnCoverage: state.coverage === data.coverage, isChoice: isChoice(),
       likeOwn: isLike(ends, { coverage: data.coverage }),
       likeScore: data.scores.every((_, score) => isLike(ends, { score })),
       promise: data.promises[state.level],
@@ -70,7 +71,7 @@
 
   // The ends slide from where they are to where they belong, unless less motion is wanted.
   function moveBands(v) {
-    const key = [state.path, state.axis].join(), from = drawn && drawn.key === key ? drawn.ends : null;
+    const key = state.axis, from = drawn && drawn.key === key ? drawn.ends : null;
     const same = ([a, b], [c, d]) => (a === c && b === d) || !isFinite(b - a) || !isFinite(d - c);
     cancelAnimationFrame(frame);
     if (!from || reduced.matches || v.ends.every((end, i) => same(end, from[i]))) {
@@ -103,13 +104,11 @@
 
   function showControls(v) {
     at("axis").value = state.axis;
-    at("path").value = state.path;
     at("penalty").max = v.path.steps.length - 1;
     at("penalty").value = state.step;
     at("penalty").setAttribute("aria-valuetext", `${penaltyWords(v.step)}: ${sidesWords(v)}`);
     say("penalty-value", penaltyWords(v.step));
     at("learning").value = state.coverage;
-    at("learning").disabled = v.isOther;
     at("learning").setAttribute("aria-valuetext", levelWords(v.path.coverage));
     say("learning-value", levelWords(v.path.coverage));
     data.scores.forEach((name, i) => { at(`score-${name}`).checked = i === state.score; });
@@ -174,19 +173,16 @@
     at("jump").hidden = data.why === null;
     say("promise", promiseWords(data));
     at("footer").replaceChildren(...footerWords(data).map((note) => element("p", note)));
-    const last = data.paths[0][0].steps[data.paths[0][0].steps.length - 1];
+    const { steps } = pathAt(data, choice), last = steps[steps.length - 1];
     if (last.penalty !== null) say("most", penaltyWords(last));
     if (!data.tuned) say("choice", "As given");
     if (!data.tuned && !data.reasons.length) say("decision-title", "What was given");
   }
 
   function fillChoices() {
-    const fill = (id, names) => {
-      at(id).replaceChildren(...names.map((name, i) => Object.assign(element("option", name), { value: i })));
-      at(`${id}-label`).hidden = names.length < 2;
-    };
-    fill("axis", data.axes.map((axis) => (axis.prediction ? "prediction (test rows in order)" : axis.name)));
-    fill("path", data.paths.map(([path]) => path.name + (path === data.paths[0][0] ? "" : " (for comparison)")));
+    at("axis").replaceChildren(...data.axes.map(({ name, prediction }, i) => (
+      Object.assign(element("option", prediction ? "prediction (test rows in order)" : name), { value: i }))));
+    at("axis-label").hidden = data.axes.length < 2;
     at("level").max = data.levels.length - 1;
     at("learning").max = data.coverages.length - 1;
     at("scores").replaceChildren(...data.scores.map((name, i) => {
@@ -215,7 +211,6 @@
 
   function change(changes, remember = true) {
     Object.assign(state, changes);
-    if ("path" in changes) state.coverage = state.path ? data.coverage : changes.coverage ?? state.coverage;
     const path = pathAt(data, state), size = placeOf(data, path, state.axis).x.length;
     if ("axis" in changes) state.at = Math.floor((size - 1) / 2);
     if ("step" in changes) state.penalty = path.steps[state.step].penalty;
@@ -233,22 +228,18 @@
     if (data.coverages.length > 1) parts.push(`coverage=${path.coverage}`);
     parts.push(`score=${data.scores[state.score]}`);
     if (data.axes.length > 1) parts.push(`axis=${state.axis}`);
-    if (data.paths.length > 1) parts.push(`path=${state.path}`);
     if (state.isPicked) parts.push(`row=${data.test.number[state.row]}`);
     return parts.join("&");
   }
 
-  // What stands after # in the address, penalty=10&level=0.9&axis=1&path=0: the nearest that there is.
+  // What stands after # in the address, penalty=10&level=0.9&axis=1: the nearest that there is.
   function readAddress() {
     const words = new URLSearchParams(location.hash.slice(1)), changes = {};
-    for (const [name, list] of [["axis", data.axes], ["path", data.paths]]) {
-      if (words.has(name) && list[words.get(name)]) changes[name] = Number(words.get(name));
-    }
+    if (words.has("axis") && data.axes[words.get("axis")]) changes.axis = Number(words.get("axis"));
     const coverages = data.coverages.map(([path]) => path.coverage), wanted = words.get("penalty");
     if (data.scores.includes(words.get("score"))) changes.score = data.scores.indexOf(words.get("score"));
     if (Number(words.get("coverage")) > 0) changes.coverage = nearestTo(coverages, Number(words.get("coverage")));
-    if (changes.path) delete changes.coverage;  // bands for comparison have one only
-    const path = pathAt(data, { ...state, ...(changes.path ? choice : {}), ...changes });
+    const path = pathAt(data, { ...state, ...changes });
     if (wanted !== null && (wanted === "inf" || Number(wanted) >= 0)) {
       changes.step = nearestPenalty(path, wanted === "inf" ? null : Number(wanted));
     }
@@ -322,7 +313,6 @@
     at("learning").addEventListener("input", () => { stop(); change({ coverage: Number(at("learning").value) }); });
     at("level").addEventListener("input", () => change({ level: Number(at("level").value) }));
     at("axis").addEventListener("change", () => change({ axis: Number(at("axis").value) }));
-    at("path").addEventListener("change", () => { stop(); change({ path: Number(at("path").value) }); });
     at("inspect").addEventListener("input", inspect);
     at("jump").addEventListener("click", () => at("explain").focus());  // which scrolls there
     at("play").addEventListener("click", play);

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from sosbands._types import Array, IntArray
+from sosbands.bands.views import NO_SCALE
 from sosbands.conformal import SCORES, Score
-from sosbands.metrics.sampling import share_range
-from sosbands.report.calibrated import Promise, groups_along, levels_offered, promise
+from sosbands.explanation import Explanation
+from sosbands.metrics.local import share_range
+from sosbands.report.calibrated import Calibrated, Promise, calibrated, groups_along, levels_offered, promise
 from sosbands.report.data import BandPath, Exploration, Rows, Step
-from sosbands.report.packing import CODE, DIGITS, Pool, coded, rounded, significant
-from sosbands.report.payload_results import results_of
-from sosbands.report.payload_why import why
-from sosbands.tuning.views import NO_SCALE
 
 SHARE_DIGITS = 5
 PENALTY_DIGITS = 9
+QUANTILE_DIGITS = 7  # they are added to bands
+COUNTS = ("both", "lower", "upper", "empty")
+MEANS = ("width", "error", "below", "above")
+FROM = ("lower_from", "upper_from")
+MOST_FEATURES = 6  # of one row; what the others make together is one factor
+FACTOR_DIGITS = 3
+NOT_WORTH = 0.005  # logarithm of what is told as 1
+DIGITS = 5  # significant ones; of targets and bands in units of the size of the residuals
 
 
 def payload(data: Exploration) -> dict[str, Any]:
@@ -26,6 +33,7 @@ def payload(data: Exploration) -> dict[str, Any]:
     groups = [groups_along(x) for x in data.test.positions]
     unit = _unit(data)
     pool = Pool(unit)
+    sizes = {len(data.test), *(len(rows) for axis in groups for rows in axis)}  # of what shares are told of
     steps = [_resolution(*(rows.positions[k] for rows in _kinds(data))) for k in range(len(data.axes))]
     return {
         "target": data.target_name,
@@ -37,7 +45,6 @@ def payload(data: Exploration) -> dict[str, Any]:
         "score": list(SCORES).index(data.score.name),
         "moves": [_moves(score, data) for score in _scores(data)],
         "little_support": data.support_limit,
-        "code": CODE,
         "sentence": data.sentence,
         "reasons": data.reasons,
         "settings": data.settings,
@@ -60,18 +67,12 @@ def payload(data: Exploration) -> dict[str, Any]:
         "calibration_rows": _rows(data.calibration_rows, unit, steps),
         "test": _rows(data.test, unit, steps),
         "groups": [_groups(*each) for each in zip(groups, data.test.positions, steps, strict=True)],
-        "share_ranges": {n: _share_ranges(n) for n in _sizes(data, groups)},
-        "paths": [_path(path, data, pool, groups) for path in data.paths],
-        "coverages": [_path(path, data, pool, groups) for path in _others(data)],
+        "share_ranges": {n: share_range(np.arange(n + 1), n).round(SHARE_DIGITS).tolist() for n in sorted(sizes)},
+        "coverages": [_path(path, data, pool, groups) for path in data.coverages],
+        "coverage": data.coverages.index(data.path),
         "why": None if data.why is None else why(data.why, levels),
-        "decimals": pool.decimals,
-        "pool": pool.entries,  # last: what stands above fills it
+        "pool": pool.lists(),  # last: what stands above fills it
     }
-
-
-def _others(data: Exploration) -> list[BandPath]:
-    """The learning coverages that are not in use."""
-    return [path for path in data.coverages if path.learning_coverage != data.paths[0].learning_coverage]
 
 
 def _in_order(step: Step) -> list[Step]:
@@ -82,8 +83,7 @@ def _in_order(step: Step) -> list[Step]:
 
 def _scores(data: Exploration) -> list[Score]:
     """Each score of the step in use, with its words."""
-    path = data.paths[0]
-    scores = {each.score.name: each.score for each in _in_order(path.steps[path.chosen or 0])}
+    scores = {each.score.name: each.score for each in _in_order(data.path.steps[data.path.chosen or 0])}
     return [*(scores | {data.score.name: data.score}).values()]
 
 
@@ -131,22 +131,11 @@ def _groups(groups: list[IntArray], x: Array, step: float) -> dict[str, Any]:
     for k, rows in enumerate(groups):
         member[rows] = k
     means = np.array([x[rows].mean() for rows in groups])
-    return {"x": rounded(means, step), "n": [len(rows) for rows in groups], "member": coded(member)}
-
-
-def _share_ranges(n: int) -> list[list[float]]:
-    """Sampling errors of ``hits / n`` for hits = 0, ..., n."""
-    ranges: list[list[float]] = share_range(np.arange(n + 1), n).round(SHARE_DIGITS).tolist()
-    return ranges
-
-
-def _sizes(data: Exploration, groups: list[list[IntArray]]) -> list[int]:
-    return sorted({len(data.test), *(len(rows) for axis in groups for rows in axis)})
+    return {"x": rounded(means, step), "n": [len(rows) for rows in groups], "member": member.tolist()}
 
 
 def _path(path: BandPath, data: Exploration, pool: Pool, groups: list[list[IntArray]]) -> dict[str, Any]:
     return {
-        "name": path.name,
         "coverage": significant(path.learning_coverage, PENALTY_DIGITS),
         "chosen": path.chosen,
         "steps": [_step(step, data, pool, groups) for step in path.steps],
@@ -166,27 +155,118 @@ def _step(step: Step, data: Exploration, pool: Pool, groups: list[list[IntArray]
         "squares": step.squares,
         "active": [[position[k] for k in rows.tolist()] for rows in (step.active_lower, step.active_upper)],
         "difference": significant(step.difference),
-        "scores": [_scored(each, data, pool) | results_of(each, data, pool, groups) for each in _in_order(step)],
+        "scores": [_scored(each, data, pool, groups) for each in _in_order(step)],
     }
 
 
-def _scored(step: Step, data: Exploration, pool: Pool) -> dict[str, Any]:
+def _scored(step: Step, data: Exploration, pool: Pool, groups: list[list[IntArray]]) -> dict[str, Any]:
+    """Bands with one score; quantiles, counts of test rows and mean widths by level, from which level rows are inside.
+
+    Means are lists of the pool, up to the first level at which intervals are infinite.
+    """
+    found = calibrated(step, data, levels_offered(data), groups)
+    sides = found.quantiles.T[:1] if data.calibration == "symmetric" else found.quantiles.T
+    finite = int(np.isfinite(found.width).sum())
     return {
         "criterion": None if step.criterion is None else significant(step.criterion),
         "test": _bands(step.test, data.test_unit, step.score, pool),
         "curves": [_bands(*each, step.score, pool) for each in zip(step.curves, data.curve_units, strict=True)],
+        "q": [[significant(value, QUANTILE_DIGITS) for value in side.tolist()] for side in sides],
+        **{name: getattr(found, name).tolist() for name in COUNTS},
+        **{name: pool.add(getattr(found, name)[:finite]) for name in MEANS},
+        "inside_from": found.inside_from[: data.n_test_drawn].tolist(),
+        **{name: getattr(found, name).tolist() for name in FROM},
+        "besides": _besides(found, groups),
     }
 
 
 def _bands(pair: tuple[Array, Array], scale: Array, score: Score, pool: Pool) -> dict[str, Any]:
     """How far the band reaches below and above the prediction, and the units in which calibration moves its ends.
 
-    Lists are numbers of entries of the pool; a unit that is the same everywhere is a list of this one number.
+    Lists are told by their numbers in the pool; a unit that is the same everywhere is a list of this one number.
     """
     band = score.band(np.zeros(len(pair[0])), *pair, unit=scale)
-    like = [pool.add(scale * each) if len(each) else None for each in pair]  # where floors do not reach
-    units = [
-        [float(each[0])] if each.size and (each == each[0]).all() else pool.add(each, alike)
-        for each, alike in zip(band.units, like, strict=True)
-    ]
+    units = [[float(each[0])] if each.size and (each == each[0]).all() else pool.add(each) for each in band.units]
     return {"reach": [pool.add(-band.lower), pool.add(band.upper)], "units": units}
+
+
+def _besides(found: Calibrated, groups: list[list[IntArray]]) -> list[list[int]]:
+    """[axis, group, end, level, n]: rows of a group beyond those that are inside from some level on.
+
+    Where ends cross, their midpoint stands for the interval, and a row may be inside at single levels.
+    """
+    levels = np.arange(len(found.both))
+    told: list[list[int]] = []
+    for axis, (counts, members) in enumerate(zip(found.groups, groups, strict=True)):
+        for g, rows in enumerate(members):
+            for end, first in enumerate((found.lower_from, found.upper_from)):
+                rest: Array = counts[g, end] - (first[rows][:, None] <= levels).sum(axis=0)
+                told += [[axis, g, end, int(k), int(rest[k])] for k in np.flatnonzero(rest)]
+    return told
+
+
+def why(found: Explanation, levels: list[float]) -> dict[str, Any]:
+    """For each row its width, words, and factors: positions in `names`, each with its value.
+
+    The first names are base scale and band, which multiply to the width over the typical one; the others multiply to
+    the band.
+    """
+    names = [f"base scale ({found.scale_name})", "band", *found.feature_names, "all else"]
+    return {
+        "level": levels.index(found.confidence_level),
+        "typical": significant(found.typical_width),
+        "typical_row": found.typical_row,
+        "names": names,
+        "rows": [
+            {
+                "width": significant(float(found.width[i])),
+                "times": significant(float(found.times_typical[i]), FACTOR_DIGITS),
+                "words": found.words(i),
+                "factors": _factors(found, i),
+            }
+            for i in range(len(found))
+        ],
+    }
+
+
+def _factors(found: Explanation, i: int) -> list[tuple[int, float | int | None]]:
+    """Base scale if there is one, the band, and of the band the features that change it most."""
+    logs = [] if found.scale_name == NO_SCALE else [(0, float(found.base_scale[i]))]
+    logs.append((1, float(found.band[i])))
+    shares: Array = found.features[i]
+    most = np.argsort(-np.abs(shares), kind="stable")[:MOST_FEATURES]
+    kept = [(2 + int(k), float(shares[k])) for k in most if abs(shares[k]) >= NOT_WORTH]
+    rest = float(found.band[i]) - sum(share for _, share in kept)
+    if kept and abs(rest) >= NOT_WORTH:
+        kept.append((2 + len(shares), rest))
+    return [(name, significant(float(np.exp(log)), FACTOR_DIGITS)) for name, log in logs + kept]
+
+
+def rounded(values: Array, unit: float) -> list[float]:
+    """Rounded to a power of ten that is at most the unit."""
+    found: list[float] = np.round(values, math.ceil(-math.log10(unit))).tolist()
+    return [int(value) if value.is_integer() else value for value in found]  # "12", not "12.0"
+
+
+def significant(value: float, digits: int = DIGITS) -> float | int | None:
+    """The number with a few digits; None for infinity, which JSON does not know."""
+    if not math.isfinite(value):
+        return None
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() and abs(short) < 10**digits else short
+
+
+class Pool:
+    """Lists of numbers, rounded to a unit, each stored once and told by its number."""
+
+    def __init__(self, unit: float) -> None:
+        self.unit = unit
+        self._known: dict[tuple[float, ...], int] = {}
+
+    def add(self, values: Array) -> int:
+        """The number of the list."""
+        return self._known.setdefault(tuple(rounded(values, self.unit)), len(self._known))
+
+    def lists(self) -> list[list[float]]:
+        """All lists by their numbers."""
+        return [list(each) for each in self._known]

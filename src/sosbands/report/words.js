@@ -34,7 +34,6 @@ function choiceWords(data) {
 // What the slider of the learning coverage does, and whether one sees it.
 function learningWords(v) {
   const { data, path } = v, own = data.coverages[data.coverage][0].coverage;
-  if (v.isOther) return "Bands for comparison: at this learning coverage only.";
   const asked = path.coverage === 1 ? "all learning rows" : `${levelWords(path.coverage)} of the learning rows`;
   const first = `The bands are asked to cover ${asked}, before calibration.`;
   if (v.isOwnCoverage) return `${first} This is what the model uses.`;
@@ -146,15 +145,15 @@ function certificateFacts(step) {
   ];
 }
 
-// A test of skew decides too, so that what was chosen need not score best.
+// Doubts and a test of skew decide too, so that what was chosen need not score best.
 function reasonWords(data) {
-  const preferred = data.reasons.some((reason) => reason.endsWith("better"))
-    ? "Where residuals are skewed, asymmetric bands are taken even if symmetric ones score slightly better. " : "";
+  const preferred = data.reasons.some((reason) => reason.includes(" % better"))
+    ? "What is simpler, or follows skew that was found, is taken even if another value scores slightly better. " : "";
   return `${preferred}Each setting with its value, and what the best other one would cost on held-out rows:`;
 }
 
 function settingWords(data, step) {
-  return `In use: symmetry penalty ${penaltyWords(step)}, ${data.paths[0][0].name}, ${data.settings}. The curve above the slider: `
+  return `In use: symmetry penalty ${penaltyWords(step)}, ${data.settings}. The curve above the slider: `
     + `${CRITERIA[data.criterion] || data.criterion} on held-out learning rows, at the lengthscale shown, `
     + "with this learning coverage and score.";
 }

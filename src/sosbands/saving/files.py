@@ -1,31 +1,31 @@
-"""Saving and loading of fitted models: what is in a file, which formats are read, and how failures are called."""
+"""Saving and loading of fitted models: what is in a file, and how failures are called."""
 
 from __future__ import annotations
 
-import json
+import math
+import operator
 import os
 import sys
+import zipfile
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from sosbands._files import check_place, written
-from sosbands._types import AnyArray
-from sosbands._version import __version__
 from sosbands.exceptions import ModelFileError, UntrustedTypesError
-from sosbands.saving import container, foreign
-from sosbands.saving.foreign_archive import check_archive
-from sosbands.saving.own_types import type_named, users_type
-from sosbands.saving.plain import Reader, Writer
+from sosbands.saving.archive import FORMAT, TRUSTED, allowed, check_archive, closed, is_own, read_archive, read_facts
+from sosbands.saving.trees import PACKED, Allowance, demand, made_of, packed_part, unpack_parts
 
-FORMAT = 4  # up to 3 a file was an archive of skops; see docs/saving.md for the rule for older files
-MODEL = "model"  # the array of bytes that is the JSON text of the objects
-FOREIGN = "point-model"  # the one that is an archive of skops with the objects of other packages
+LEVEL = 1  # of compression: higher ones take longer and win little, as most bytes are digits
+PREPROCESSED = "functools.partial"  # in the preprocessor of boosting with categories, whose columns nobody can check
+NOT_FOLLOWED = (bool, int, float, str, bytes, type(None), type, ModuleType, FunctionType, MethodType)
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a fitted model; the file appears whole or not at all.
 
     Parameters
@@ -34,25 +34,24 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         Fitted. Its method `save` does the same.
     path : path
         A new file, or one to be replaced.
+
+    Returns
+    -------
+    tuple of str
+        Full names of the types that `load` must be told to trust.
     """
     _refuse_functions(model)
     check_place(path)
-    writer = Writer()
-    writer.written(model)
-    arrays: dict[str, AnyArray] = {f"arrays/{name}": array for name, array in writer.arrays.items()}
-    arrays[MODEL] = _bytes(json.dumps(writer.objects, allow_nan=False).encode())
-    if writer.foreign:
-        arrays[FOREIGN] = _bytes(foreign.packed(writer.foreign))
-    _check_readable(arrays, writer.foreign)
+    archive, types = _dumped(model)
     with written(path) as partial:
-        container.write(partial, arrays, {"format": str(FORMAT), "sosbands": __version__})
+        partial.write_bytes(closed(archive))
+    return types
 
 
 def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     """Read a model written by :meth:`SoSBandRegressor.save`.
 
-    What this package made is plain data and runs no code. A point model of another package, and a preprocessor, are
-    read by skops, once every type in them is known to be harmless or is named in `trusted`.
+    Nothing is built before every type in the file is known to be harmless or is named in `trusted`.
 
     Parameters
     ----------
@@ -67,8 +66,8 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     UntrustedTypesError
         If the file holds types that are neither known to be harmless nor named in `trusted`; it lists them.
     ModelFileError
-        If the file is damaged, not a model file, written in an older or newer format, asks for more memory than its
-        size justifies, or holds parts that do not go together.
+        If the file is damaged, not a model file, written in another format, or asks for more memory than its size
+        justifies.
     """
     shown = f"path={os.fspath(path)!r}"
     if isinstance(trusted, (str, bool)) or not all(isinstance(name, str) for name in trusted):
@@ -78,7 +77,7 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
         raise FileNotFoundError(f"{shown}: no such file")
     _check_format(file, shown)
     try:
-        model = _read(container.read_arrays(file), trusted)
+        model = _loaded(read_archive(file), trusted)
     except UntrustedTypesError as error:
         untrusted = list(error.types)
         raise UntrustedTypesError(
@@ -86,11 +85,9 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
             f"them by sosbands.load({os.fspath(path)!r}, trusted={[*trusted, *untrusted]!r})",
             untrusted,
         ) from None
-    except container.CutShortError as error:
-        raise ModelFileError(f"{shown}: not a model file of sosbands, or cut short ({error})") from error
     except ModelFileError as error:
         raise ModelFileError(f"{shown}: the model in it is damaged or forged: {error}") from error
-    except Exception as error:  # whatever a damaged or forged file makes safetensors, skops and numpy raise
+    except Exception as error:  # whatever a damaged or forged file makes zipfile, skops and numpy raise
         raise ModelFileError(f"{shown}: the model in it cannot be read ({type(error).__name__}: {error})") from error
     if not hasattr(model, "predict_interval"):
         raise ModelFileError(f"{shown}: holds a {type(model).__name__}, expected a model that predicts intervals")
@@ -99,80 +96,76 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
 
 def check_savable(part: Any) -> None:
     """Complain about a part of a model that no file can hold, before the model is learnt."""
-    writer = Writer()
+    _dumped(part)
+
+
+def _dumped(model: Any) -> tuple[bytes, tuple[str, ...]]:
+    """The archive, known to be one that can be read, and the types in it that nobody knows."""
+    import skops.io  # here, because it imports all of scikit-learn
+
     try:
-        writer.written(part)
-        data = foreign.packed(writer.foreign)
+        trees = Allowance(math.inf)
+        ready = _Packer(trees)(model)
+        archive = skops.io.dumps(ready, compression=zipfile.ZIP_DEFLATED, compresslevel=LEVEL)
+        try:
+            demand(trees.taken <= allowed(archive), "more than its size allows")
+            check_archive(archive)
+        except ModelFileError:  # so much in so few bytes could be a trap
+            archive = skops.io.dumps(ready)
+            check_archive(archive)
+        types = skops.io.get_untrusted_types(data=archive)
     except Exception as error:  # whatever skops raises of types that it cannot take apart
-        raise ValueError(f"{type(part).__name__} cannot be saved ({type(error).__name__}: {error})") from error
-    _refuse_nameless(foreign.types_in(data))
+        reason = str(error) if isinstance(error, ModelFileError) else f"{type(error).__name__}: {error}"
+        raise ValueError(
+            f"the {type(model).__name__} cannot be saved, because no file can hold it: {reason}"
+        ) from error
+    lost = [full for full in types if not hasattr(sys.modules.get(full.rpartition(".")[0]), full.rpartition(".")[2])]
+    if lost:
+        raise ValueError(
+            f"the model holds {lost}, which cannot be saved, because a file stores functions and classes by name and "
+            "these cannot be found by theirs: define them at the top level of a module"
+        )
+    return archive, tuple(name for name in types if name not in TRUSTED and not is_own(name))
 
 
-def _read(arrays: dict[str, AnyArray], trusted: Sequence[str]) -> Any:
-    if MODEL not in arrays:
-        raise ModelFileError("no model")
-    objects = container.parsed(arrays.pop(MODEL).tobytes(), "the model")
-    archive = arrays.pop(FOREIGN, None)
-    others = [] if archive is None else foreign.unpacked(archive.tobytes(), trusted)
-    named = {name.removeprefix("arrays/"): array for name, array in arrays.items()}
-    return Reader(named, others, lambda name: _type(name, trusted)).model(objects)
+def _loaded(archive: bytes, trusted: Sequence[str]) -> Any:
+    import skops.io
+    from skops.io.exceptions import UntrustedTypesFoundException
 
-
-def _type(name: str, trusted: Sequence[str]) -> tuple[type, bool]:
-    """The class of this name, and whether it is a user's."""
-    found, users = type_named(name), "." in name
-    if users and name not in trusted:
-        raise UntrustedTypesError(name, [name])
-    if users:
-        found = users_type(name)
-    if found is None:
-        raise ModelFileError(f"an object of unknown type {name!r:.60}")
-    return found, users
+    known = {*TRUSTED, *check_archive(archive), *trusted}
+    try:
+        model = skops.io.loads(archive, trusted=sorted(known))
+    except UntrustedTypesFoundException:
+        untrusted = sorted(set(skops.io.get_untrusted_types(data=archive)) - known)
+        raise UntrustedTypesError(str(untrusted), untrusted) from None
+    _unpack(model, Allowance(allowed(archive)), trusts_preprocessors=PREPROCESSED in trusted)
+    return model
 
 
 def _check_format(file: Path, shown: str) -> None:
     """Complain about files that are not ours or of another format, before anything else of them is read."""
     try:
-        facts = container.read_facts(file)
+        facts = read_facts(file)
     except (ModelFileError, OSError) as error:
         raise ModelFileError(f"{shown}: not a model file of sosbands, or cut short ({error})") from error
-    written_in, version = facts.get("format", ""), facts.get("sosbands", "")
-    if not (written_in.isdecimal() and written_in.isascii() and 1 <= len(written_in) < 10 and int(written_in) > 0):
+    written_in, version = facts.get("format"), facts.get("sosbands")
+    if type(written_in) is not int or written_in < 1:
         raise ModelFileError(f"{shown}: not a model file of sosbands, its format is {written_in!r:.40}")
-    if int(written_in) < FORMAT:
+    if written_in != FORMAT:
         raise ModelFileError(
-            f"{shown} was written by sosbands {version:.40} in format {written_in}, which this version does not read "
-            f"(it reads format {FORMAT}): fit the model again, or use it with sosbands {version:.40}"
-        )
-    if int(written_in) > FORMAT:
-        raise ModelFileError(
-            f"{shown} was written by sosbands {version:.40} in format {written_in}; this version reads formats up to "
+            f"{shown} was written by sosbands {version!s:.40} in format {written_in}; this version reads format "
             f"{FORMAT}: upgrade sosbands"
         )
 
 
-def _check_readable(arrays: dict[str, AnyArray], others: list[Any]) -> None:
-    """Complain about a model that could not be read again, before a file is written."""
-    named = {name.removeprefix("arrays/"): array for name, array in arrays.items()}
-    try:
-        if others:
-            data = arrays[FOREIGN].tobytes()
-            check_archive(data)
-            _refuse_nameless(foreign.types_in(data))
-        objects = container.parsed(arrays[MODEL].tobytes(), "the model")
-        Reader(named, others, lambda name: _type(name, [name])).model(objects)
-    except ModelFileError as error:
-        raise ValueError(f"the model cannot be saved, because no file can hold it: {error}") from error
-
-
-def _bytes(data: bytes) -> AnyArray:
-    return np.frombuffer(data, dtype=np.uint8)
-
-
 def _refuse_functions(model: Any) -> None:
     """A function has no portable form: pickle would store a reference to code that the reader may not have."""
+    given = {
+        "estimator": getattr(model, "estimator", None),
+        "kernel": getattr(getattr(model, "bands", None), "kernel", None),
+    }
     for name, method in (("estimator", "fit"), ("kernel", "diag")):
-        value = getattr(model, name, None)
+        value = given[name]
         if callable(value) and not hasattr(value, method):
             raise ValueError(
                 f"{name}={value!r} is a function and cannot be saved, because a file cannot hold its code: use an "
@@ -180,11 +173,72 @@ def _refuse_functions(model: Any) -> None:
             )
 
 
-def _refuse_nameless(types: Sequence[str]) -> None:
-    """Functions and classes are stored by name, so lambdas and local ones could not be found again."""
-    lost = [full for full in types if not hasattr(sys.modules.get(full.rpartition(".")[0]), full.rpartition(".")[2])]
-    if lost:
-        raise ValueError(
-            f"the model holds {lost}, which cannot be saved, because a file stores functions and classes by name and "
-            "these cannot be found by theirs: define them at the top level of a module"
-        )
+# ---------------------------------------------------------------- a model as files hold it, and back
+
+
+class _Packer:
+    """Copies what holds trees, to put one object in the place of all of a forest, and what else files do not keep."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self._seen: dict[int, tuple[Any, Any]] = {}  # with the values, so that no later one has the identity of one
+
+    def __call__(self, value: Any) -> Any:
+        """The value, or what a file holds in its place."""
+        if isinstance(value, NOT_FOLLOWED):
+            return value
+        if id(value) not in self._seen:
+            self._seen[id(value)] = value, self._packed(value)
+        return self._seen[id(value)][1]
+
+    def _packed(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in (list, tuple):
+            items = [self(each) for each in value]
+            return value if all(map(operator.is_, items, value)) else kind(items)
+        if kind is dict:
+            if any(not isinstance(key, (str, int, float, np.number)) or isinstance(key, bool) for key in value):
+                raise ValueError("a dictionary with keys that are neither texts nor numbers")  # skops reads others
+            items = [self(each) for each in value.values()]
+            return value if all(map(operator.is_, items, value.values())) else dict(zip(value, items, strict=True))
+        if kind is np.ndarray and value.dtype == object:
+            array = np.fromiter(map(self, value.ravel()), dtype=object, count=value.size)
+            return value if all(map(operator.is_, array, value.ravel())) else array.reshape(value.shape)
+        if not hasattr(value, "__dict__"):
+            return value
+        names = [field.name for field in fields(value)] if _is_own_dataclass(value) else vars(value)
+        parts = {}
+        for name in names:  # of a dataclass the fields, without what it has derived from them
+            part = vars(value)[name]
+            found = packed_part(value, name, part, self._allowance)
+            parts[name] = self(part) if found is None else found
+        unchanged = len(parts) == len(vars(value)) and all(parts[name] is vars(value)[name] for name in parts)
+        return value if unchanged else made_of(kind, parts)
+
+
+def _unpack(model: Any, allowance: Allowance, *, trusts_preprocessors: bool) -> None:
+    """Put trees into the places where a file has others; complain about dataclasses that are not whole."""
+    seen: dict[int, Any] = {}
+    waiting = [model]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, NOT_FOLLOWED) or id(each) in seen:
+            continue
+        demand(not isinstance(each, PACKED), "a tree that belongs to no model of trees")
+        seen[id(each)] = each
+        given = vars(each) if hasattr(each, "__dict__") else {}
+        if given:
+            unpack_parts(each, allowance, trusts_preprocessors=trusts_preprocessors)
+        if _is_own_dataclass(each):
+            lacking = [field.name for field in fields(each) if field.name not in given]
+            demand(not lacking, f"a {type(each).__name__} without {', '.join(lacking)}")
+            type(each)(**{field.name: given[field.name] for field in fields(each) if field.init})  # checks them
+        waiting += [*given.values(), *(each.values() if isinstance(each, dict) else ())]
+        if isinstance(each, (list, tuple, set)):
+            waiting += each
+        elif isinstance(each, np.ndarray) and each.dtype == object:
+            waiting += each.ravel().tolist()
+
+
+def _is_own_dataclass(value: Any) -> bool:
+    return is_dataclass(value) and is_own(f"{type(value).__module__}.{type(value).__qualname__}")

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from sosbands._extras import __version__
 from sosbands._types import AnyArray
-from sosbands._version import __version__
+from sosbands.bands.views import BOTH, FOREST, INPUTS, MODEL, NO_SCALE, PREDICTION, NoiseView
 from sosbands.conformal import AddedScore, ScaledScore
+from sosbands.conformal.asked import calibration_of, read_kind
 from sosbands.conformal.band import ROUNDING
-from sosbands.exceptions import ExportError, TooFewCalibrationPointsWarning
+from sosbands.exceptions import ExportError
+from sosbands.point_models.user_model import LARGEST_SINGLE
 from sosbands.regressors import SoSBandRegressor
-from sosbands.regressors.base_scales import LARGEST_SINGLE
-from sosbands.serving.kernel_steps import add_bands
-from sosbands.serving.model_steps import add_model, add_model_with_spread, add_transformer
+from sosbands.serving.kernels import add_bands
+from sosbands.serving.models import (
+    TABLE,
+    Nodes,
+    add_check,
+    add_model,
+    add_model_with_spread,
+    add_table,
+    add_table_inputs,
+    add_transformer,
+    add_trees,
+)
 from sosbands.serving.program import INTEGERS, NUMBERS, TEXTS, Program
-from sosbands.serving.table_steps import TABLE, add_check, add_table, add_table_inputs
-from sosbands.serving.trees import Nodes, add_trees
 from sosbands.tables import TableEncoder
-from sosbands.tuning.views import BOTH, FOREST, INPUTS, MODEL, NO_SCALE, PREDICTION, NoiseView
 
 X, GROUPS, STD = "X", "groups", "std"
 OUTPUTS = ("prediction", "lower", "upper", "support")
@@ -44,14 +52,14 @@ def program_of(model: Any, levels: list[float], *, lower_share: float = 0.5, ban
     program = Program()
     seen, columns, points, checked = _add_points(program, model)
     prediction, scales = _add_prediction(program, model, (seen, columns), bands_only=bands_only)
-    if FOREST in model.view_.scales:
-        scales[FOREST] = _add_sizes(program, model.size_forest_, points, prediction)
-    view: NoiseView = model.view_
+    if FOREST in model.noise_.view.scales:
+        scales[FOREST] = _add_sizes(program, model.noise_.size_forest, points, prediction)
+    view: NoiseView = model.noise_.view
     below, above, support = add_bands(
-        program, _add_view(program, view, points, prediction, scales), model.lower_, model.upper_
+        program, _add_view(program, view, points, prediction, scales), model.noise_.lower, model.noise_.upper
     )
     unit = _add_unit(program, view, scales)
-    band = _add_band(program, model._score, (prediction, below, above), unit)
+    band = _add_band(program, model.noise_.score, (prediction, below, above), unit)
     lower, upper = _add_ends(program, band, _add_quantiles(program, model, levels, lower_share))
     made = dict(zip(OUTPUTS, (prediction, lower, upper, support), strict=True))
     if bands_only:
@@ -68,13 +76,13 @@ def check_model(model: Any) -> None:
     """Complain about models that have no one program of their intervals."""
     if not isinstance(model, SoSBandRegressor):
         raise ExportError(f"model is a {type(model).__name__}: expected a fitted SoSBandRegressor")
-    calibration = model._calibrated("export")
-    if "copies_" in vars(model):
+    calibration = calibration_of(model)
+    if calibration.copies:
         raise ExportError(
             "model has calibration_size='cross', whose intervals are made of several copies and all their scores: "
             "expected rows held back (a number), or calibration by conformalize"
         )
-    if model.nested_ is not None:
+    if model.noise_.nested is not None:
         raise ExportError(
             f"model has nested_coverages={model.nested_coverages!r}, whose intervals are made of several pairs of "
             "bands: expected one pair, fit with nested_coverages=None"
@@ -88,11 +96,11 @@ def check_model(model: Any) -> None:
 
 def _add_points(program: Program, model: SoSBandRegressor) -> tuple[str, int, str, str | None]:
     """What the point model sees and how many columns this has, what the preprocessor gives, and a check of the row."""
-    fitted, columns = model.preprocessor_, int(model.n_features_in_)
+    fitted, columns = model.reader_.preprocessor, int(model.n_features_in_)
     if isinstance(fitted, TableEncoder):
         add_table_inputs(program, fitted)
         points, checked = add_table(program, fitted)
-        return (points if model.model_sees_points_ else TABLE), len(model.learning_mean_), points, checked
+        return (points if model.reader_.model_sees_points else TABLE), len(model.reader_.mean), points, checked
     x = program.input(X, NUMBERS, columns)
     try:
         points, width = add_transformer(program, fitted, x, columns)
@@ -100,14 +108,14 @@ def _add_points(program: Program, model: SoSBandRegressor) -> tuple[str, int, st
         raise ExportError(
             f"preprocessor: a {type(fitted).__name__} of rows that are no numbers cannot be exported ({error})"
         ) from error
-    seen = (points, width) if model.model_sees_points_ else (x, columns)
+    seen = (points, width) if model.reader_.model_sees_points else (x, columns)
     return *seen, points, add_check(program, x)
 
 
 def _add_prediction(
     program: Program, model: SoSBandRegressor, seen: tuple[str, int], *, bands_only: bool
 ) -> tuple[str, dict[str, str]]:
-    with_spread = MODEL in model.view_.scales
+    with_spread = MODEL in model.noise_.view.scales
     if bands_only:
         prediction = program.input(PREDICTION, NUMBERS, 1)
         return prediction, ({MODEL: program.input(STD, NUMBERS, 1)} if with_spread else {})
@@ -173,17 +181,17 @@ def _add_quantiles(program: Program, model: Any, levels: list[float], lower_shar
     groups = model.calibration_.groups
     labels = None if groups is None else np.unique(groups)
     n = 1 if labels is None else len(labels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TooFewCalibrationPointsWarning)  # such ends are infinite in the file too
-        q = np.stack(model._conformal_quantiles(n, levels, lower_share, labels, None), axis=2)  # (n, 2, k)
+    calibration, kind = model.calibration_, read_kind(model.calibration)
+    each = [calibration.quantiles(level, kind, lower_share, groups=labels) for level in levels]
+    q = np.stack(each, axis=2)  # (n, 2, k)
     if np.isneginf(q).any():
         raise ExportError("the calibration has a quantile of minus infinity, from a scale of zero: nothing to export")
     outwards = q * np.where(q > 0, 1 + ROUNDING, 1 - ROUNDING)
     if labels is None:
         return program.constant(outwards[0, 0]), program.constant(outwards[0, 1])
     table = np.vstack([outwards.reshape(n, -1), np.full((1, 2 * len(levels)), np.nan)])
-    keys, kind = _keys(labels)
-    found = program.add("label_lookup", program.input(GROUPS, kind, 1), keys, table)
+    keys, labelled = _keys(labels)
+    found = program.add("label_lookup", program.input(GROUPS, labelled, 1), keys, table)
     return program.part(found, 0, len(levels)), program.part(found, len(levels), 2 * len(levels))
 
 

@@ -5,22 +5,183 @@ from __future__ import annotations
 import io
 import json
 import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from sosbands._arguments import check
+from sosbands._extras import need
 from sosbands._files import check_place, written
-from sosbands._types import AnyArray
-from sosbands.conformal.arguments import read_kind, read_levels, read_share
-from sosbands.exceptions import ExportError
-from sosbands.point_models.outputs import model_name
-from sosbands.serving.agreement import check_agreement, disagreement, inputs_of
-from sosbands.serving.build import X, check_model, program_of
-from sosbands.serving.onnx_graph import need, onnx_bytes
+from sosbands._types import AnyArray, Array
+from sosbands.bands.views import PREDICTION
+from sosbands.conformal.asked import read_kind, read_levels, read_share
+from sosbands.exceptions import ExportError, SosbandsWarning
+from sosbands.point_models.user_model import model_name, predict_with_spread
+from sosbands.regressors import SoSBandRegressor
+from sosbands.serving.build import GROUPS, STD, X, check_model, program_of
+from sosbands.serving.models import table_inputs
+from sosbands.serving.onnx_graph import onnx_bytes
 from sosbands.serving.program import Program
-from sosbands.serving.sample import sample_rows
 from sosbands.serving.scorer import FORMAT, PROGRAM, load_scorer
+from sosbands.tables import TableEncoder
+from sosbands.tables.columns import BOOLEAN, CATEGORY
+
+ROWS = 64
+FAR = 4.0  # standard deviations that some of the rows lie from the mean
+GAPS = 0.1  # share of the cells that are missing, where columns have gaps
+NEW_TEXT = "a text that no learning row has"
+
+
+def sample_rows(model: SoSBandRegressor) -> Any:
+    """Random rows of the size and spread of the learning rows, some of them far away; always the same.
+
+    Raises
+    ------
+    ExportError
+        If the preprocessor is one that nothing is known of: such rows must be given.
+    """
+    rng = np.random.default_rng(0)
+    fitted = model.reader_.preprocessor
+    if isinstance(fitted, TableEncoder):
+        return _framed(_table(fitted, rng), list(fitted.kinds_), named=fitted.has_names_)
+    spread = np.where(np.arange(ROWS) % 8 == 0, FAR, 1.0)[:, None]
+    points = model.reader_.mean + spread * model.reader_.scale * rng.standard_normal((ROWS, len(model.reader_.mean)))
+    numbers = points if fitted is None else _inverted(fitted, points)
+    names = getattr(model, "feature_names_in_", None)
+    columns = {f"{j}" if names is None else names[j]: numbers[:, j] for j in range(numbers.shape[1])}
+    return numbers if names is None else _framed(columns, list(columns), named=True)
+
+
+def _inverted(fitted: Any, points: Array) -> Array:
+    try:
+        return np.asarray(fitted.inverse_transform(points), dtype=float)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ExportError(
+            f"rows=None: what a {type(fitted).__name__} makes of rows cannot be turned back, so that there are no rows "
+            "to check the file with; expected some rows"
+        ) from error
+
+
+def _table(encoder: TableEncoder, rng: np.random.Generator) -> dict[str, AnyArray]:
+    numbers = [name for name, kind in encoder.kinds_.items() if kind not in (CATEGORY, BOOLEAN)]
+    ordered = encoder._of("number", "date")
+    scale = dict(zip(ordered, encoder.scaler_.scale_, strict=True)) if encoder.scale and ordered else {}
+    center = dict(zip(ordered, encoder.scaler_.mean_, strict=True)) if encoder.scale and ordered else {}
+    found: dict[str, AnyArray] = {}
+    for name, kind in encoder.kinds_.items():
+        if kind == CATEGORY:
+            found[name] = rng.choice(np.array([*encoder.levels_[name], NEW_TEXT], dtype=object), ROWS)
+        else:
+            drawn = center.get(name, 0.0) + scale.get(name, 1.0) * rng.standard_normal(ROWS)
+            values = drawn if name in numbers else rng.integers(0, 2, ROWS).astype(float)
+            found[name] = np.where(rng.random(ROWS) < GAPS, np.nan, values) if name in encoder.gaps_ else values
+    return {name: _cells(values, encoder.kinds_[name]) for name, values in found.items()}
+
+
+def _cells(values: AnyArray, kind: str) -> AnyArray:
+    """Cells from which the column is read as of its kind again."""
+    if kind == "date":
+        return (values * 86_400_000_000).astype("timedelta64[us]") + np.datetime64(0, "us")
+    return values
+
+
+def _framed(columns: dict[str, AnyArray], names: list[str], *, named: bool) -> Any:
+    """A data frame, or an array if there are no names; without pandas rows must be given."""
+    if not named:
+        table = np.empty((ROWS, len(names)), dtype=object)
+        for j, name in enumerate(names):
+            table[:, j] = columns[name]
+        return table
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ExportError(
+            "rows=None: rows of a table to check the file with need pandas; expected some rows"
+        ) from error
+    return pd.DataFrame(columns)
+
+
+def inputs_of(program: Program, model: SoSBandRegressor, rows: Any) -> dict[str, AnyArray]:
+    """The inputs of a program for rows as the model takes them; these are repeated until each group has one."""
+    with quietly():
+        read = model.reader_.read(model, rows)
+        found: dict[str, AnyArray] = {}
+        if isinstance(model.reader_.preprocessor, TableEncoder):
+            found |= table_inputs(model.reader_.preprocessor, read.table)
+        else:
+            found[X] = np.ascontiguousarray(read.table, dtype=np.float64)
+        if PREDICTION in program.inputs:
+            mean, spread = predict_with_spread(model.estimator_, model.reader_.for_model(read))
+            found[PREDICTION] = mean[:, None]
+            found |= {STD: spread[:, None]} if STD in program.inputs else {}
+    if GROUPS in program.inputs:
+        labels = np.unique(np.asarray(model.calibration_.groups))
+        rounds = -(-len(labels) // len(read))
+        found = {name: np.tile(values, (rounds, 1)) for name, values in found.items()}
+        given = labels[np.arange(rounds * len(read)) % len(labels)][:, None]
+        found[GROUPS] = given.astype(object) if labels.dtype.kind in "UO" else given.astype(np.int64)
+    return found
+
+
+def expected(
+    program: Program, model: SoSBandRegressor, rows: Any, given: Mapping[str, AnyArray], lower_share: float
+) -> tuple[Array, Array]:
+    """Predictions (n,) and intervals (n, 2, k) of the model itself, for the rows as often as `given` has them."""
+    levels = program.facts["confidence_level"]
+    with quietly():
+        if GROUPS not in given:
+            rounds: list[AnyArray | None] = [None]
+        else:
+            n = len(model.reader_.read(model, rows))
+            rounds = list(given[GROUPS].reshape(-1, n))
+        found = [model.intervals(rows, levels, lower_share=lower_share, groups=groups) for groups in rounds]
+    return np.concatenate([each.prediction for each in found]), np.concatenate([each.ends for each in found])
+
+
+def disagreement(
+    program: Program, model: SoSBandRegressor, rows: Any, scored: Mapping[str, Array], lower_share: float = 0.5
+) -> float:
+    """The largest difference of a prediction or of an end, in parts of the width of its interval.
+
+    Infinite where one end is infinite and the other is not, or where something is no number. In place of a width that
+    is zero or infinite stands the root mean square of the residuals.
+    """
+    mean, ends = expected(program, model, rows, inputs_of(program, model, rows), lower_share)
+    given = np.stack([scored["lower"], scored["upper"]], axis=1)
+    width = ends[:, 1:] - ends[:, :1]
+    unit = np.where(np.isfinite(width) & (width > 0), width, model.residual_rms_ or 1.0)
+    off = [_apart(given, ends) / unit]
+    if PREDICTION in scored:
+        off.append(_apart(scored[PREDICTION], mean[:, None]) / unit.min(axis=2))
+    return float(max(each.max(initial=0.0) for each in off))
+
+
+def check_agreement(found: float, tolerance: float, name: str) -> None:
+    """Refuse a file that gives other intervals."""
+    if not found <= tolerance:
+        raise ExportError(
+            f"{name}: its intervals differ from those of predict_interval by {found:.1e} of their width on rows that "
+            f"it was checked with; expected at most {tolerance:.0e}. Nothing was written"
+        )
+
+
+def _apart(given: Array, wanted: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        found = np.where(given == wanted, 0.0, np.abs(given - wanted))
+    return np.where(np.isnan(found), np.inf, found)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the warnings of a prediction, which concern rows that are made up."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SosbandsWarning)
+        warnings.filterwarnings("ignore", message="X (does not have|has) .*feature names")
+        yield
+
 
 ONNX_TOLERANCE, NUMPY_TOLERANCE = 1e-6, 1e-8  # of the width of intervals
 AnyPath = str | os.PathLike[str]

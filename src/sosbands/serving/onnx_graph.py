@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from sosbands._extras import need
 from sosbands._types import AnyArray
 from sosbands.exceptions import ExportError
 from sosbands.serving.program import FOREIGN, INTEGERS, NUMBERS, TEXTS, Program, Step
@@ -31,17 +31,6 @@ PLAIN = {
     "log": "Log",
     "product": "MatMul",
 }
-
-
-def need(module: str) -> Any:
-    """A package of the extra ``sosbands[serving]``, or an ImportError that says what to install."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        package = module.split(".")[0]
-        raise ImportError(
-            f'ONNX files need {package}, which is not installed: pip install "sosbands[serving]"'
-        ) from error
 
 
 def onnx_bytes(program: Program) -> bytes:

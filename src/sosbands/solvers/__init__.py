@@ -1,6 +1,6 @@
-"""How the dual problems are solved. Knows problems by their shape only."""
+"""How the dual problems are solved."""
 
-from sosbands.solvers.protocol import DualProblem, HistoryRow, SolverResult, Status
-from sosbands.solvers.solve import Problem, check_solver, solve, solve_path
+from sosbands.solvers.result import DualProblem, HistoryRow, SolverResult, Status
+from sosbands.solvers.solve import check_solver, solve, solve_path
 
-__all__ = ["DualProblem", "HistoryRow", "Problem", "SolverResult", "Status", "check_solver", "solve", "solve_path"]
+__all__ = ["DualProblem", "HistoryRow", "SolverResult", "Status", "check_solver", "solve", "solve_path"]

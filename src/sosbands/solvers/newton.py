@@ -1,20 +1,21 @@
-"""Semismooth Newton-CG on the dual."""
+"""Semismooth Newton-CG on the dual; where no step of it helps L-BFGS does, and every point is certified."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from time import perf_counter
 
 import numpy as np
+from scipy.optimize import Bounds, minimize
 
 from sosbands._types import Array, BoolArray
-from sosbands.solvers.lbfgs import ascend_lbfgs
-from sosbands.solvers.monitor import Monitor
-from sosbands.solvers.protocol import BoxLike, DualProblem, SolverResult, Status
+from sosbands.problems.certificate import TINY, Certificate, Sides
+from sosbands.problems.dual import BandDual
+from sosbands.problems.side import Box
+from sosbands.solvers.result import DualProblem, HistoryRow, SolverResult, Status
 
 ASCENTS, LONGER, SHORTER = 10, 4.0, 0.25  # gradient steps of a cold start, and by how much their length may change
-TINY = 1e-300
 RECOVERY = 30  # L-BFGS iterations where no step raises the dual
 ARMIJO = 1e-4
 BACKTRACKS = 12
@@ -24,26 +25,14 @@ CG_ITERATIONS = 200
 CG_BUDGET = 30_000  # iterations of conjugate gradients in a whole solve: those that need more hardly end at all
 DAMPING = 0.1  # of the first step
 CORRECTIONS = 8  # of the guess which variables end at a bound
+PATIENCE, PROGRESS = 100, 0.8  # points after which the best gap must have fallen to this part of what it was
+MEMORY = 20  # of L-BFGS
 
 Product = Callable[[Array], Array]
 
 
-class SecondOrderProblem(DualProblem, Protocol):
-    """A dual problem with second derivatives."""
-
-    @property
-    def curvature(self) -> float:
-        """Unit of the second derivatives."""
-
-    def hessian_product(self, z: Array, support: BoolArray) -> Callable[[Array], Array]:
-        """Product with minus the generalised Hessian, rows and columns in `support`; positive semidefinite."""
-
-    def preconditioner(self, z: Array, free: BoolArray, shift: float) -> Callable[[Array], Array] | None:
-        """Approximate inverse of minus the Hessian plus ``shift I`` on the variables in `free`, if there is one."""
-
-
 def solve_newton(
-    problem: SecondOrderProblem, start: Array, tol: float, max_iterations: int, also: Any = None
+    problem: BandDual, start: Array, tol: float, max_iterations: int, also: Sides | None = None
 ) -> SolverResult:
     """Maximise the dual by damped Newton steps on the free variables.
 
@@ -52,21 +41,21 @@ def solve_newton(
     damping grows and, at last, L-BFGS takes over for a while, so that no point is left that is not a
     solution. `also` is a feasible primal point known from elsewhere.
     """
-    monitor = Monitor(problem, tol, also)
+    monitor = Monitor(problem, tol, partial(problem.certificate, also=also) if also else None)
     z = problem.bounds.clip(start)
-    if monitor(z):
+    if monitor.record(monitor.certify(z), z):
         return monitor.result(Status.CONVERGED)
     if not start.any() and max_iterations > 0:
         z = first_ascent(problem, z)
-        if monitor(z):
+        if monitor.record(monitor.certify(z), z):
             return monitor.result(Status.CONVERGED)
-    damping, work = DAMPING, Work()
+    damping = DAMPING
     while monitor.iterations < max_iterations:
         if monitor.has_stalled:
             return monitor.result(Status.STALLED)
-        if work.products > CG_BUDGET:
+        if monitor.products > CG_BUDGET:
             return monitor.result(Status.ITERATION_LIMIT)
-        step = newton_step(problem, z, damping, work)
+        step = newton_step(problem, z, damping, monitor)
         if step is None:
             damping *= 10
             if damping > 1e3:
@@ -78,18 +67,15 @@ def solve_newton(
                 if np.array_equal(z, before):
                     return monitor.result(Status.STALLED)
             continue
-        z, shrink = step
-        damping = max(1e-12, damping * (0.2 if shrink == 1 else min(10.0, 1 / shrink)))
-        if monitor(z):
+        z, t = step
+        damping = damping_after(damping, t)
+        if monitor.record(monitor.certify(z), z):
             return monitor.result(Status.CONVERGED)
     return monitor.result(Status.ITERATION_LIMIT)
 
 
-def first_ascent(problem: SecondOrderProblem, z: Array) -> Array:
-    """A few projected gradient steps with Barzilai-Borwein lengths.
-
-    Newton's method cannot start at zero: no eigenvalue is positive there, and the Hessian is zero.
-    """
+def first_ascent(problem: BandDual, z: Array) -> Array:
+    """A few projected gradient steps with Barzilai-Borwein lengths, as the Hessian at zero is zero."""
     value, grad = problem.value_and_grad(z)
     t = 1.0 / max(float(np.linalg.norm(grad)), TINY)
     for _ in range(ASCENTS):
@@ -105,35 +91,14 @@ def first_ascent(problem: SecondOrderProblem, z: Array) -> Array:
     return z
 
 
-@dataclass
-class Work:
-    """Products with the Hessian so far."""
+def newton_step(problem: BandDual, z: Array, damping: float, monitor: Monitor) -> tuple[Array, float] | None:
+    """Next point and the accepted step length, or None if no step of this damping raises the dual.
 
-    products: int = 0
-
-
-def newton_step(problem: SecondOrderProblem, z: Array, damping: float, work: Work) -> tuple[Array, float] | None:
-    """Next point and the accepted step length, or None if no step of this damping raises the dual."""
-    value, grad = problem.value_and_grad(z)
-    box = problem.bounds
-    d = _model_step(problem, z, grad, damping, work)
-    t = 1.0
-    for _ in range(BACKTRACKS):
-        candidate = box.clip(z + t * d)
-        new_value, _ = problem.value_and_grad(candidate)
-        rise = float(grad @ (candidate - z))
-        if new_value >= value + ARMIJO * max(rise, 0.0) and new_value > value:
-            return candidate, t
-        t *= 0.5 if t > 0.2 else 0.2
-    return None
-
-
-def _model_step(problem: SecondOrderProblem, z: Array, grad: Array, damping: float, work: Work) -> Array:
-    """Maximise the quadratic model in the box: guess which variables end at a bound, solve for the others, correct.
-
-    The first guess is that of the optimality conditions at z. A free variable that leaves the box goes to the bound
-    that it passes; one at a bound that the model draws inside becomes free again.
+    The quadratic model is maximised in the box: guess which variables end at a bound, by the optimality conditions at
+    z, solve for the others, correct. A free variable that leaves the box goes to the bound that it passes; one at a
+    bound that the model draws inside becomes free again.
     """
+    value, grad = problem.value_and_grad(z)
     box = problem.bounds
     # where the optimality conditions see the variables that are not free; a step is no longer than the box is wide
     aim = box.clip(z + np.minimum(1.0 / problem.curvature, box.upper - box.lower) * grad)
@@ -150,15 +115,33 @@ def _model_step(problem: SecondOrderProblem, z: Array, grad: Array, damping: flo
         if not (model.is_solved and (too_low.any() or too_high.any() or inside.any())):
             break
         at_lower, at_upper = (at_lower | too_low) & ~inside, (at_upper | too_high) & ~inside
-    work.products += model.products
-    return d
+    monitor.products += model.products
+    found = search_along(problem, z, value, grad, d)
+    return found and found[:2]
 
 
-def _left_for_later(z: Array, grad: Array, box: BoxLike) -> BoolArray:
-    """Variables at their bound that want to leave it, except those that want it most: they have to wait.
+def search_along(
+    problem: BandDual, z: Array, value: float, grad: Array, d: Array
+) -> tuple[Array, float, float, Array] | None:
+    """Where the dual has risen enough on the projected path along d, the length of the step, value and gradient."""
+    t = 1.0
+    for _ in range(BACKTRACKS):
+        candidate = problem.bounds.clip(z + t * d)
+        new_value, new_grad = problem.value_and_grad(candidate)
+        rise = float(grad @ (candidate - z))
+        if new_value >= value + ARMIJO * max(rise, 0.0) and new_value > value:
+            return candidate, t, new_value, new_grad
+        t *= 0.5 if t > 0.2 else 0.2
+    return None
 
-    With very many points thousands of constraints may be violated at once, most of them because of a few.
-    """
+
+def damping_after(damping: float, t: float) -> float:
+    """Less after a full step, more after one that had to be shortened to t."""
+    return max(1e-12, damping * (0.2 if t == 1 else min(10.0, 1 / t)))
+
+
+def _left_for_later(z: Array, grad: Array, box: Box) -> BoolArray:
+    """Variables that want to leave their bound wait, except those that want it most: few cause the others."""
     later = ((z <= box.lower) & (grad > 0)) | ((z >= box.upper) & (grad < 0))
     entering = np.flatnonzero(later)
     most = max(ENTERING, len(z) // ENTERING_SHARE)
@@ -171,7 +154,7 @@ def _left_for_later(z: Array, grad: Array, box: BoxLike) -> BoolArray:
 class Model:
     """The quadratic model ``grad'd - d'(H + shift I)d / 2`` of the dual in the variables that move."""
 
-    def __init__(self, problem: SecondOrderProblem, z: Array, grad: Array, moving: BoolArray, damping: float) -> None:
+    def __init__(self, problem: BandDual, z: Array, grad: Array, moving: BoolArray, damping: float) -> None:
         self.problem, self.z, self.moving = problem, z, moving
         self.product = problem.hessian_product(z, moving)
         self.damping = damping * problem.curvature
@@ -194,24 +177,18 @@ class Model:
             self.shift = self.damping * min(1.0, self.size)
         rhs = self.slope[chosen] - (self.shift or 0.0) * self.step[chosen]
         if self.shift is not None and rhs.any():
-            change, image = self._free(rhs, free, chosen, self.shift)
+            inverse = self.problem.preconditioner(self.z, free, self.shift)
+            goal = CG_TOLERANCE * max(self.size, float(np.linalg.norm(rhs)))
+            change, image, self.is_solved = conjugate_gradients(self._counted, chosen, self.shift, rhs, inverse, goal)
             self.step, self.slope = self.step + change, self.slope - image
         d[self.moving] = self.step
         slope = np.zeros_like(d)
         slope[self.moving] = self.slope
         return slope
 
-    def _free(self, rhs: Array, free: BoolArray, chosen: BoolArray, shift: float) -> tuple[Array, Array]:
-        """What the free entries of the step lack, and its product with H in all variables that move."""
-
-        def product(v: Array) -> Array:
-            self.products += 1
-            return self.product(v)
-
-        inverse = self.problem.preconditioner(self.z, free, shift)
-        goal = CG_TOLERANCE * max(self.size, float(np.linalg.norm(rhs)))
-        solution, image, self.is_solved = conjugate_gradients(product, chosen, shift, rhs, inverse, goal)
-        return solution, image
+    def _counted(self, v: Array) -> Array:
+        self.products += 1
+        return self.product(v)
 
 
 def conjugate_gradients(
@@ -241,3 +218,69 @@ def conjugate_gradients(
         residual -= length * (turned[chosen] + shift * direction)
         before = size
     return x, image, float(residual @ residual) <= goal**2
+
+
+def ascend_lbfgs(problem: DualProblem, monitor: Monitor, z: Array, iterations: int) -> tuple[Array, bool]:
+    """Run L-BFGS-B for at most `iterations` from z; the last point, and whether the monitor was satisfied."""
+    done = False
+
+    def negative(z: Array) -> tuple[float, Array]:
+        value, grad = problem.value_and_grad(z)
+        return -value, -grad
+
+    def callback(z: Array) -> None:
+        nonlocal done
+        done = monitor.record(monitor.certify(z), z)
+        if done:
+            raise StopIteration
+
+    found = minimize(
+        negative,
+        z,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(problem.bounds.lower, problem.bounds.upper),
+        callback=callback,
+        options={"maxcor": MEMORY, "maxiter": iterations, "maxfun": 20 * iterations, "ftol": 0.0, "gtol": 0.0},
+    )
+    return found.x, done
+
+
+class Monitor:
+    """The record of a solve: every certified point, the best of them, and the result that it makes."""
+
+    def __init__(self, problem: DualProblem, tol: float, certify: Callable[[Array], Certificate] | None = None) -> None:
+        self.problem, self.tol, self.certify = problem, tol, certify or problem.certificate
+        self.clock, self.decompositions = perf_counter(), problem.decompositions
+        self.history: list[HistoryRow] = []
+        self.products = 0  # with the Hessian
+        self.best: Certificate | None = None
+        self.best_z = np.zeros(0)
+
+    def record(self, certificate: Certificate, z: Array) -> bool:
+        """Record the certificate of z; True if the tolerance is reached."""
+        if self.best is None or certificate.gap < self.best.gap:
+            self.best, self.best_z = certificate, self.problem.bounds.clip(z)
+        made, seconds = self.problem.decompositions - self.decompositions, perf_counter() - self.clock
+        values = certificate.dual_value, certificate.primal_value, certificate.gap
+        self.history.append(HistoryRow(len(self.history), *values, made, seconds))
+        return certificate.gap <= self.tol
+
+    @property
+    def has_stalled(self) -> bool:
+        """Whether the best gap has hardly fallen for a long time."""
+        if len(self.history) < PATIENCE:
+            return False
+        gaps = [row.gap for row in self.history]
+        return not min(gaps) < PROGRESS * min(gaps[:-PATIENCE], default=np.inf)
+
+    @property
+    def iterations(self) -> int:
+        """Points certified after the start."""
+        return len(self.history) - 1
+
+    def result(self, status: Status) -> SolverResult:
+        """Everything recorded so far."""
+        assert self.best is not None
+        made, seconds = self.problem.decompositions - self.decompositions, perf_counter() - self.clock
+        return SolverResult(self.best_z, self.best, status, self.iterations, made, seconds, tuple(self.history))

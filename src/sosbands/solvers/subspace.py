@@ -8,16 +8,15 @@ these are added to Q until they do. A (p, p) matrix is decomposed only where sub
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
 
 import numpy as np
 
 from sosbands._types import Array
-from sosbands.solvers.monitor import Monitor
-from sosbands.solvers.newton import SecondOrderProblem, solve_newton
-from sosbands.solvers.protocol import Bases, CertificateLike, SolverResult, Status
+from sosbands.problems.certificate import Bases, Sides
+from sosbands.problems.dual import BandDual
+from sosbands.solvers.newton import Monitor, solve_newton
+from sosbands.solvers.result import SolverResult, Status
 
 START, MOST_START, SHARE = 25, 60, 25  # dimension of the first subspace: one in 25 features, within these limits
 ROUNDS = 25
@@ -29,68 +28,15 @@ REACH = 1e3  # how much larger operators may have to be than those for the point
 INNER = 1000  # iterations of a restricted problem
 
 
-class RestrictableProblem(SecondOrderProblem, Protocol):
-    """A problem whose primal point is made of operators that can be restricted to subspaces.
-
-    Subspaces are given by one matrix of orthonormal columns for each space of operators.
-    """
-
-    @property
-    def dimensions(self) -> Sequence[int]:
-        """Of the spaces that operators live in."""
-
-    @property
-    def is_hard(self) -> bool:
-        """Every learning point has to be covered, in every subspace."""
-
-    @property
-    def sizes(self) -> Array:
-        """How much each learning point asks for."""
-
-    @property
-    def identity_values(self) -> Sequence[Array]:
-        """Values of the operator I at the learning points, for each space."""
-
-    def leading_bases(self, count: int) -> Bases:
-        """Subspaces of at most this dimension that are likely to hold most of the operators."""
-
-    def certificate(self, z: Array, also: Any = None) -> CertificateLike:
-        """Certificate of any z; `also` is a known feasible point."""
-
-    def bounded_certificate(self, z: Array, bases: Bases, sides: Any, room: float) -> CertificateLike:
-        """Certificate of z and a known primal point from subspaces alone; its dual value may be -inf.
-
-        Its dual value may lie below that of z by about `room`.
-        """
-
-    def restricted(self, bases: Bases) -> RestrictableProblem:
-        """The same problem with operators ``Q A Q'``."""
-
-    def lift(self, z: Array, bases: Bases) -> Array:
-        """Variables of this problem from those of a restricted one."""
-
-    def project(self, z: Array, bases: Bases) -> Array:
-        """Variables of a restricted problem from those of this one."""
-
-    def lift_sides(self, sides: Any, bases: Bases) -> Any:
-        """A primal point of this problem from one of a restricted one."""
-
-    def positive_vectors(self, z: Array) -> list[Array]:
-        """Eigenvectors that span the operators recovered at z, one matrix for each space."""
-
-    def images(self, small: Any, z: Array, bases: Bases) -> list[Array]:
-        """Directions that `small`, the restriction to `bases`, lacks at z, one matrix for each space."""
-
-
 def solve_subspace(
-    problem: RestrictableProblem, start: Array, tol: float, max_iterations: int, known: Bases = (), also: Any = None
+    problem: BandDual, start: Array, tol: float, max_iterations: int, known: Bases = (), also: Sides | None = None
 ) -> SolverResult:
     """Solve restricted problems by Newton's method, growing the subspaces until the full gap is at most `tol`.
 
     `known` are the subspaces of a neighbouring problem, if `start` comes from one.
     """
     count = min(MOST_START, max(START, max(problem.dimensions) // SHARE))
-    first = _reaching(problem, known or problem.leading_bases(count))
+    first = _reaching(problem, known or tuple(term.space.leading(count) for term in problem.terms))
     if first is None:
         return solve_newton(problem, start, tol, max_iterations, also)
     monitor = Monitor(problem, tol)
@@ -117,7 +63,9 @@ def solve_subspace(
             sides = problem.lift_sides(inner.certificate.sides, bases)
             room = 0.8 * (tol - gap) * primal
             if tries and monitor.record(problem.bounded_certificate(z, grown, sides, room), z):
-                needed = _without_the_past(grown, small.positive_vectors(problem.project(z, grown)), count)
+                # a neighbour needs no more than the first columns and these: subspaces do not grow along a path
+                lifted = [Q @ U for Q, U in zip(grown, small.positive_vectors(problem.project(z, grown)), strict=True)]
+                needed = _grown(tuple(Q[:, :count] for Q in grown), lifted)
                 return _counted(monitor.result(Status.CONVERGED), iterations, made, needed)
             tries = max(0, tries - 1)
             if not tries:
@@ -137,40 +85,31 @@ def solve_subspace(
     return _counted(result, iterations + result.iterations, made, bases)
 
 
-def _reaching(problem: RestrictableProblem, bases: Bases) -> Bases | None:
-    """Subspaces in which every point can be covered, from `bases` and leading features; None if these are too many."""
-    while problem.is_hard and not _reaches(problem, problem.restricted(bases)):
+def _reaching(problem: BandDual, bases: Bases) -> Bases | None:
+    """From `bases` by leading features to subspaces that can cover every point; None if these are too many."""
+    asked = np.maximum(np.max(problem.targets, axis=0), 0)
+    while problem.is_hard:
+        terms = zip(problem.terms, problem.restricted(bases).terms, strict=True)
+        sizes = [(whole.space.identity_values, part.space.identity_values) for whole, part in terms]
+        if all((asked * whole <= REACH * asked.max() * part).all() for whole, part in sizes):
+            break
         if any(2 * Q.shape[1] >= len(Q) for Q in bases):
             return None
         bases = _grown(bases, [np.eye(len(Q), 2 * Q.shape[1]) for Q in bases])
     return bases
 
 
-def _reaches(problem: RestrictableProblem, small: RestrictableProblem) -> bool:
-    """Whether no point asks for operators that are out of proportion in the subspace."""
-    asked = np.maximum(problem.sizes, 0)
-    spaces = zip(small.identity_values, problem.identity_values, strict=True)
-    return all((asked * whole <= REACH * asked.max() * part).all() for part, whole in spaces)
-
-
 def _grown(bases: Bases, vectors: list[Array]) -> Bases:
     """Bases of the sums of the subspaces and the spans of `vectors`, old columns first."""
-    return tuple(_extended(Q, X) for Q, X in zip(bases, vectors, strict=True))
-
-
-def _without_the_past(bases: Bases, vectors: list[Array], count: int) -> Bases:
-    """The first columns and the span of ``Q U``: a neighbour needs no more, and subspaces do not grow along a path."""
-    lifted = [Q @ U for Q, U in zip(bases, vectors, strict=True)]
-    return _grown(tuple(Q[:, :count] for Q in bases), lifted)
-
-
-def _extended(Q: Array, X: Array) -> Array:
-    for _ in range(2):  # twice is enough
-        X = X - Q @ (Q.T @ X)
-    X = X[:, np.linalg.norm(X, axis=0) > 1e-9]  # of nothing but rounding no decomposition may be found at all
-    U, s, _ = np.linalg.svd(X, full_matrices=False)
-    new = U[:, s > 1e-8][:, : len(Q) - Q.shape[1]]
-    return np.column_stack([Q, new - Q @ (Q.T @ new)]) if new.size else Q
+    grown = []
+    for Q, X in zip(bases, vectors, strict=True):
+        for _ in range(2):  # twice is enough
+            X = X - Q @ (Q.T @ X)
+        X = X[:, np.linalg.norm(X, axis=0) > 1e-9]  # of nothing but rounding no decomposition may be found at all
+        U, s, _ = np.linalg.svd(X, full_matrices=False)
+        new = U[:, s > 1e-8][:, : len(Q) - Q.shape[1]]
+        grown.append(np.column_stack([Q, new - Q @ (Q.T @ new)]) if new.size else Q)
+    return tuple(grown)
 
 
 def _counted(result: SolverResult, iterations: int, made: int, bases: Bases) -> SolverResult:

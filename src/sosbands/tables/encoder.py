@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from sosbands._arguments import check
 from sosbands._types import AnyArray, Array, IntArray
-from sosbands._words import listed, many
+from sosbands._words import listed, many, warn
 from sosbands.exceptions import IdentifierWarning
-from sosbands.tables.columns import Column, column_names, is_frame, read_column, table_of
-from sosbands.tables.kinds import BOOLEAN, CATEGORY, DATE, KINDS, NUMBER
-from sosbands.tables.targets import cross_fitted, plain_output, target_encoder
+from sosbands.tables.columns import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    KINDS,
+    NUMBER,
+    Column,
+    column_names,
+    has_names,
+    read_column,
+    table_of,
+)
 
 FEW = 20  # categories up to so many get a column each
 RARE = 5  # learning rows that a category needs for a column of its own
 IDENTIFIERS = 0.5  # share of the learning rows with a text of their own above which these say nothing
 UNSEEN = -1
+SMOOTH = 2.0  # rows' worth of the mean of all that a category's mean target is drawn towards
+FOLDS = 5
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -62,8 +73,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Columns with a column that says where gaps are.
     """
 
-    _set_by_some_fits = ("filler_", "scaler_", "columns_encoder_", "targets_", "target_scaler_")
-    _saved_as = {"levels_": str}
     kinds_: dict[str, str]
     has_names_: bool
     n_features_in_: int
@@ -84,14 +93,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.mark_gaps = mark_gaps
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn what to do with each column.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n, n_features)
-        y : array of shape (n,), optional
-            Targets, which columns of more than 20 categories need.
-        """
+        """Learn what to do with each column of a data frame or array; more than 20 categories need the targets y."""
         self._fitted_points(X, y)
         return self
 
@@ -100,13 +102,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted_points(X, y)
 
     def transform(self, X: Any) -> Array:
-        """Numbers of new rows, shape (n, n_columns).
-
-        Raises
-        ------
-        ValueError
-            If columns are lacking, or hold something else than among the learning rows; it names them.
-        """
+        """Numbers of new rows, shape (n, n_columns); an error names columns that lack, or hold something else now."""
         check_is_fitted(self, "kinds_")
         columns = self._columns(table_of(X))
         codes = self._codes(columns)
@@ -129,9 +125,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             table = points.copy()
             places = slice(points.shape[1] - codes.shape[1], None)
             table[learn, places] = self._scaled_targets(cross_fitted(codes[learn], y[learn]))
-            table[held, places] = self._scaled_targets(
-                target_encoder().fit(codes[learn], y[learn]).transform(codes[held])
-            )
+            of_learn = target_encoder().fit(codes[learn], y[learn])
+            table[held, places] = self._scaled_targets(of_learn.transform(codes[held]))
             return table
 
         return of_fold
@@ -139,20 +134,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:  # noqa: ARG002
         """Names of the columns that come out."""
         check_is_fitted(self, "kinds_")
-        names = [*self._of(NUMBER, DATE), *self._of(BOOLEAN), *(f"{name}_missing" for name in self.gaps_)]
-        if self.one_hot_:
-            raw = self.columns_encoder_.get_feature_names_out([f"{k}" for k in range(len(self.one_hot_))])
-            names += [self._category_name(text) for text in raw]
-        return np.array([*names, *self.by_target_], dtype=object)
+        marked = [f"{name}_missing" for name in self.gaps_]
+        categories = [f"{name}_{text}" for name, text in self._categories()]
+        return np.array([*self._numeric(), *marked, *categories, *self.by_target_], dtype=object)
 
     def sources(self) -> list[str]:
         """For each column that comes out the column of the table that it is made of."""
         check_is_fitted(self, "kinds_")
-        names = [*self._of(NUMBER, DATE), *self._of(BOOLEAN), *self.gaps_]
-        if self.one_hot_:
-            raw = self.columns_encoder_.get_feature_names_out([f"{k}" for k in range(len(self.one_hot_))])
-            names += [self.one_hot_[int(text.partition("_")[0])] for text in raw]
-        return [*names, *self.by_target_]
+        return [*self._numeric(), *self.gaps_, *(name for name, _ in self._categories()), *self.by_target_]
 
     def describe(self) -> str:
         """What becomes what, in a sentence."""
@@ -164,9 +153,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.gaps_:
             words.append(f"gaps in {listed(self.gaps_)} filled with the median and marked")
         if self.one_hot_:
-            words.append(
-                f"a column for each text of {listed(self.one_hot_)} (those of fewer than {RARE} rows share one)"
-            )
+            rare = f"those of fewer than {RARE} rows share one"
+            words.append(f"a column for each text of {listed(self.one_hot_)} ({rare})")
         if self.by_target_:
             counted = [f"{name!r} ({many(len(self.levels_[name]), 'text')})" for name in self.by_target_]
             words.append(f"the mean target of each text of {', '.join(counted)}, learning rows by those of other folds")
@@ -195,77 +183,54 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _fitted_points(self, X: Any, y: Any) -> Array:
         X = table_of(X)
         names = column_names(X)
-        given = self._given_kinds(names)
+        given = dict(self.kinds or {})
+        wrong = {name: kind for name, kind in given.items() if kind not in KINDS or name not in names}
+        check("kinds", wrong, not wrong, f"columns of X ({listed(names)}) with a kind among {', '.join(KINDS)}")
         columns = [read_column(X, position, name) for position, name in enumerate(names)]
         self.kinds_ = {column.name: given.get(column.name) or column.decided() for column in columns}
-        self.has_names_ = is_frame(X)
+        self.has_names_ = has_names(X)
         self.n_features_in_ = len(names)
         self._learn_levels(columns)
         codes = self._codes(columns)
-        self._learnplain_output(columns, codes)
+        self._learn_plain(columns, codes)
         parts = self._plain_parts(columns, codes)
         if self.by_target_:
             parts.append(self._learn_targets(codes[:, len(self.one_hot_) :], y))
         return np.hstack(parts)
 
-    def _given_kinds(self, names: Sequence[str]) -> dict[str, str]:
-        given = dict(self.kinds or {})
-        wrong = {name: kind for name, kind in given.items() if kind not in KINDS or name not in names}
-        check("kinds", wrong, not wrong, f"columns of X ({listed(names)}) with a kind among {', '.join(KINDS)}")
-        return given
-
     def _learn_levels(self, columns: Sequence[Column]) -> None:
         """Texts of the learning rows, and which columns of categories have few."""
-        self.levels_ = {}
-        self.one_hot_ = []
-        self.by_target_ = []
-        self.identifiers_ = []
+        self.levels_, self.one_hot_, self.by_target_, self.identifiers_ = {}, [], [], []
         for column in columns:
             if self.kinds_[column.name] != CATEGORY:
                 continue
             levels, codes = column.texts()
             counts = np.bincount(codes, minlength=len(levels))
-            least = 1
-            if np.count_nonzero(counts) > FEW:
-                self.by_target_.append(column.name)
-                if self._is_identifier(column.name, counts):
-                    self.identifiers_.append(column.name)
-                    least = 2
-            else:
-                self.one_hot_.append(column.name)
-            kept = [(text, count) for text, count in zip(levels, counts.tolist(), strict=True) if count >= least]
-            self.levels_[column.name] = sorted(text for text, _ in kept)
+            few, least = np.count_nonzero(counts) <= FEW, 1
+            (self.one_hot_ if few else self.by_target_).append(column.name)
+            if not few and np.count_nonzero(counts == 1) > IDENTIFIERS * counts.sum():
+                warn(
+                    f"column {column.name!r}: most learning rows have a text of their own there, as identifiers do, "
+                    "which says nothing about new rows: these texts count as one; leave the column out",
+                    IdentifierWarning,
+                )
+                self.identifiers_.append(column.name)
+                least = 2
+            self.levels_[column.name] = sorted(text for text, n in zip(levels, counts, strict=True) if n >= least)
         self._index_levels()
-
-    def _is_identifier(self, name: str, counts: IntArray) -> bool:
-        if np.count_nonzero(counts == 1) <= IDENTIFIERS * counts.sum():
-            return False
-        warnings.warn(
-            f"column {name!r}: most learning rows have a text of their own there, as identifiers do, which says "
-            "nothing about new rows: these texts count as one; leave the column out",
-            IdentifierWarning,
-            stacklevel=2,
-        )
-        return True
 
     def _index_levels(self) -> None:
         self._places = {name: {text: k for k, text in enumerate(texts)} for name, texts in self.levels_.items()}
 
-    def _learnplain_output(self, columns: Sequence[Column], codes: IntArray) -> None:
+    def _learn_plain(self, columns: Sequence[Column], codes: IntArray) -> None:
         """Medians, scales, gaps, and the categories with a column each."""
-        numbers = self._numbers(columns)
-        names = [*self._of(NUMBER, DATE), *self._of(BOOLEAN)]
-        if names:
-            missing = np.isnan(numbers)
-            shares = dict(zip(names, missing.mean(axis=0).tolist(), strict=True))
-            self.gaps_ = [name for name, share in shares.items() if 0 < share < 1 and self.mark_gaps]
+        numbers, quantities = self._numbers(columns), len(self._of(NUMBER, DATE))
+        shares = zip(self._numeric(), np.isnan(numbers).mean(axis=0).tolist(), strict=True)
+        self.gaps_ = [name for name, share in shares if 0 < share < 1 and self.mark_gaps]
+        if numbers.shape[1]:
             self.filler_ = plain_output(SimpleImputer(strategy="median", keep_empty_features=True)).fit(numbers)
-            if self.scale and self._of(NUMBER, DATE):
-                self.scaler_ = plain_output(StandardScaler()).fit(
-                    self.filler_.transform(numbers)[:, : len(self._of(NUMBER, DATE))]
-                )
-        else:
-            self.gaps_ = []
+            if self.scale and quantities:
+                self.scaler_ = plain_output(StandardScaler()).fit(self.filler_.transform(numbers)[:, :quantities])
         if self.one_hot_:
             one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=RARE, sparse_output=False)
             self.columns_encoder_ = plain_output(one_hot).fit(codes[:, : len(self.one_hot_)])
@@ -297,8 +262,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             filled = self.filler_.transform(numbers)
             if self.scale and quantities:
                 filled[:, :quantities] = self.scaler_.transform(filled[:, :quantities])
-            names = [*self._of(NUMBER, DATE), *self._of(BOOLEAN)]
-            marked = [names.index(name) for name in self.gaps_]
+            marked = [self._numeric().index(name) for name in self.gaps_]
             parts += [filled, np.isnan(numbers[:, marked]).astype(float)]
         if self.one_hot_:
             parts.append(self.columns_encoder_.transform(codes[:, : len(self.one_hot_)]))
@@ -308,8 +272,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Numbers, dates and booleans with their gaps, shape (n, n_numbers)."""
         by_name = {column.name: column for column in columns}
         told = set(self.kinds or {})
-        names = [*self._of(NUMBER, DATE), *self._of(BOOLEAN)]
-        found = [by_name[name].numbers(self.kinds_[name], days=name in told) for name in names]
+        found = [by_name[name].numbers(self.kinds_[name], days=name in told) for name in self._numeric()]
         return np.column_stack(found) if found else np.zeros((len(columns[0].values), 0))
 
     def _codes(self, columns: Sequence[Column]) -> IntArray:
@@ -325,7 +288,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _columns(self, X: Any) -> list[Column]:
         """The columns that were learnt from, by their names where there are names."""
         names = column_names(X)
-        if not (self.has_names_ and is_frame(X)):
+        if not (self.has_names_ and has_names(X)):
             if len(names) != self.n_features_in_:
                 expected = f"{self.n_features_in_} features as input: {listed(self.kinds_)}"
                 raise ValueError(f"X has {len(names)} features, but TableEncoder is expecting {expected}")
@@ -338,9 +301,39 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _of(self, *kinds: str) -> list[str]:
         return [name for name, kind in self.kinds_.items() if kind in kinds]
 
-    def _category_name(self, raw: str) -> str:
-        """Such as "ward_north" from the column 0 and the code 3 of its text."""
-        column, _, code = raw.partition("_")
-        name = self.one_hot_[int(column)]
-        text = "(rare)" if code.startswith("infrequent") else self.levels_[name][int(code)] or "(missing)"
-        return f"{name}_{text}"
+    def _numeric(self) -> list[str]:
+        """Columns of numbers and dates, and then booleans."""
+        return [*self._of(NUMBER, DATE), *self._of(BOOLEAN)]
+
+    def _categories(self) -> list[tuple[str, str]]:
+        """Column and text of each column that few categories became."""
+        if not self.one_hot_:
+            return []
+        found = []
+        for raw in self.columns_encoder_.get_feature_names_out([f"{k}" for k in range(len(self.one_hot_))]):
+            k, _, code = raw.partition("_")  # such as "0_3", the fourth text of the first column
+            name = self.one_hot_[int(k)]
+            text = "(rare)" if code.startswith("infrequent") else self.levels_[name][int(code)] or "(missing)"
+            found.append((name, text))
+        return found
+
+
+def target_encoder() -> Any:
+    """Unfitted: codes of categories in, smoothed mean targets out, the mean of all for codes that it has not seen."""
+    return plain_output(TargetEncoder(target_type="continuous", smooth=SMOOTH))
+
+
+def cross_fitted(codes: IntArray, y: Array) -> Array:
+    """Mean targets of the category of each row, over rows of the other folds: none knows its own target.
+
+    As `TargetEncoder.fit_transform`, whose way to give a seed changes from version to version.
+    """
+    means = np.empty(codes.shape)
+    for learn, held in KFold(min(FOLDS, len(y)), shuffle=True, random_state=0).split(codes):
+        means[held] = target_encoder().fit(codes[learn], y[learn]).transform(codes[held])
+    return means
+
+
+def plain_output(part: Any) -> Any:
+    """A part that gives arrays, whatever scikit-learn is configured to give."""
+    return part.set_output(transform="default")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sosbands._types import Array, IntArray
 from sosbands.stats import TestResult
 
 if TYPE_CHECKING:
     import pandas
+
+TOO_LITTLE = "too little to prefer it"  # to bands with more freedom, or to symmetric ones where a test found skew
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,3 +103,30 @@ class TuningReport:
             + (", out of time" if self.timed_out else "")
         )
         return "\n".join(lines)
+
+
+def reasons_of(
+    chosen: dict[str, Any], others: Sequence[dict[str, Any]], names: Iterable[str], beyond: Sequence[str]
+) -> tuple[str, ...]:
+    """For each setting its value, and by how much the best other row with another one is worse on held-out rows.
+
+    The best by "worth", in which doubts count: held-out it may be better, though too little. `beyond` names the
+    settings whose value lies beyond the grid that the search began with.
+    """
+    lines = []
+    for name in names:
+        rivals = [row for row in others if not _same(row[name], chosen[name]) and np.isfinite(row["worth"])]
+        if not rivals:
+            continue
+        second = max(rivals, key=lambda row: row["worth"])
+        loss = 100 * np.expm1(chosen["criterion"] - second["criterion"])
+        words = f"{loss:.1f} % worse" if loss > 0 else f"{-loss:.1f} % better, {TOO_LITTLE}"
+        words = "the same" if abs(loss) < 0.05 else words
+        place = " (beyond the first grid)" if name in beyond else ""
+        told, other = (f"{v:.3g}" if isinstance(v, (int, float)) else str(v) for v in (chosen[name], second[name]))
+        lines.append(f"{name.replace('_', ' ')} {told}{place}: with {other}, {words}")
+    return tuple(lines)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (np.ndim(one) == np.ndim(other) == 0 and not isinstance(one, dict) and bool(one == other))

@@ -1,93 +1,409 @@
-"""The search for lengthscales and symmetry penalty: tests first, a grid with warm starts, a local refinement."""
+"""The search for what the data choose: bands of candidates on folds, and what they are worth at rows held out.
+
+A policy (`Automatic`, or `Rules` by way of `RuleSearch`) says which candidates are tried, when to stop and what is
+decided; `choose` runs it. A candidate is learnt on the rows outside a fold, coarsely, because its value is a noisy
+statistic of the bands, and valued by what it says of all rows that the folds have held out.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from scipy.optimize import Bounds, minimize
-from sklearn.utils import check_random_state
+from sklearn.model_selection import KFold
 
-from sosbands._arguments import check_choice
-from sosbands._progress import say
+from sosbands._arguments import check_cv, is_splitter
+from sosbands._progress import say, speaking
 from sosbands._threads import ONE_THREAD
-from sosbands._types import AnyArray, Array
-from sosbands.bands import PenaltyScale
-from sosbands.conformal import SCORES
-from sosbands.tuning import candidates
-from sosbands.tuning.candidates import candidate_lengthscales, candidate_penalties, is_auto, is_symmetric
-from sosbands.tuning.criterion import Evaluation, TuningData, fold_bands, penalty_units, pool
-from sosbands.tuning.decision import (
-    Decision,
-    Question,
-    best_without_tests,
-    constant_bands,
-    decide,
-    early_independence,
-    early_symmetry,
+from sosbands._types import AnyArray, Array, IntArray
+from sosbands.bands import DualPoint, PenaltyScale, learn_band_sequence
+from sosbands.bands.functions import evaluate_pair
+from sosbands.bands.views import NoiseView, RowFacts
+from sosbands.conformal import SCORES, Score, conformal_quantile, interval, symmetric_scores
+from sosbands.exceptions import (
+    InfeasibleProblemError,
+    LowRankWarning,
+    NotCertifiedWarning,
+    ScaleError,
+    ZeroResidualsWarning,
 )
+from sosbands.kernels import median_lengthscale
+from sosbands.metrics import interval_score
+from sosbands.stats import distance_correlation, hsic
 from sosbands.tuning.report import TuningReport
-from sosbands.tuning.rules import Rules
-from sosbands.tuning.split import MIN_ROWS, held_out_folds, searched_data, searched_rows
+
+MIN_ROWS = 4  # of fewer there are no folds
+MOST_BLOCKS = 10  # that a splitter of many folds makes
+SCORE_LEVELS = (0.7, 0.8, 0.9)  # one level alone is too noisy to choose by; the numbers are in docs/guide/choice.md
+View = tuple[str, str]  # base scale and noise features
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A lengthscale of the user's, in whatever form `learn_bands` takes; equal to itself only."""
+
+    value: Any
+
+
+class Candidate(NamedTuple):
+    """What is chosen, the score aside; `lengthscale` may be infinite, for bands of constant width."""
+
+    base_scale: str
+    noise_features: str
+    lengthscale: Any
+    width_penalty: float
+    learning_coverage: float
+    symmetry_penalty: Any
+
+    @property
+    def view(self) -> View:
+        """Base scale and noise features."""
+        return self.base_scale, self.noise_features
+
+    @property
+    def is_constant(self) -> bool:
+        """Bands of constant width, in units of the base scale."""
+        return isinstance(self.lengthscale, float) and bool(np.isinf(self.lengthscale))
+
+    @property
+    def is_symmetric(self) -> bool:
+        """One shared function for both sides."""
+        return is_symmetric(self.symmetry_penalty)
+
+    def settings(self) -> dict[str, Any]:
+        """All but the view, as `learn_band_sequence` takes it."""
+        ell = self.lengthscale.value if isinstance(self.lengthscale, Given) else self.lengthscale
+        return {**dict(zip(self._fields[3:], self[3:], strict=True)), "lengthscale": ell}
+
+
+def is_symmetric(penalty: Any) -> bool:
+    """One shared function: the penalty, or a part of the pair, is infinite."""
+    return bool(np.isinf(penalty).any())
+
+
+# Bands at held-out rows, and what the criteria make of them
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What a candidate does on held-out rows."""
+
+    below: Array  # f_lo and f_up at each row, learnt from other rows
+    above: Array
+    residuals: Array  # r, in units of the target, positive above the prediction
+    score: Score = SCORES["added"]  # of calibration, fitted to the rows that the functions were learnt from
+    unit: Array | float = 1.0  # the base scale in which the functions are told
+    weight: Array | None = None  # how much each row counts in the interval score
+
+    def __len__(self) -> int:
+        return len(self.residuals)
+
+    def take(self, rows: AnyArray) -> HeldOut:
+        """Some of the rows, possibly again and again."""
+        unit = self.unit[rows] if isinstance(self.unit, np.ndarray) else self.unit
+        weight = None if self.weight is None else self.weight[rows]
+        return HeldOut(self.below[rows], self.above[rows], self.residuals[rows], self.score, unit, weight)
+
+    @property
+    def widths(self) -> Array:
+        """``W = s (f_lo + f_up)``."""
+        return self.unit * (self.below + self.above)
+
+    @property
+    def distances(self) -> Array:
+        """``R = |r - s (f_up - f_lo)/2|``, from the middle of the band."""
+        return np.abs(self.residuals - self.unit * (self.above - self.below) / 2)
+
+
+def interval_score_at(held: HeldOut, level: float) -> float:
+    """Interval score of the intervals that calibration on the held-out rows themselves makes of their bands."""
+    band = held.score.band(np.zeros(len(held)), held.below, held.above, unit=held.unit)
+    # seen from the middle of each band, which moves no score, but loses the least digits where it is far from zero
+    r, half = held.residuals - (band.upper + band.lower) / 2, (band.upper - band.lower) / 2
+    band = replace(band, lower=-half, upper=half)
+    S = symmetric_scores(band, r)
+    q = conformal_quantile(S, level)
+    if not np.isfinite(q):
+        q = float(S.max())  # a handful of points: the widest finite band stands in
+    ends, _ = interval(band, q, q)
+    return interval_score(r, ends[:, 0], ends[:, 1], level, sample_weight=held.weight)
+
+
+def minus_log_interval_score(held: HeldOut, levels: Sequence[float] = SCORE_LEVELS) -> float:
+    """Minus the mean logarithm of the interval score over a few levels.
+
+    The interval score is smallest in the mean for the true conditional quantiles, so that it looks for the bands
+    themselves, where HSIC looks for dependence and also rewards wide bands. Logarithms give each level the same say.
+    """
+    scores = [interval_score_at(held, level) for level in levels]
+    return -float(np.mean(np.log(np.maximum(scores, np.finfo(float).tiny))))
+
+
+CRITERIA: dict[str, Callable[[HeldOut], float]] = {
+    "interval-score": minus_log_interval_score,
+    "hsic": lambda held: hsic(held.widths, held.distances),
+    "dcor": lambda held: distance_correlation(held.widths, held.distances),
+}
+
+
+# Learning the bands of candidates on folds
+
+
+class Coarse(NamedTuple):
+    """How exactly bands are learnt while searching."""
+
+    ranks: tuple[Any, ...]  # tried in turn where features do not reach every row
+    tol: float
+    options: dict[str, Any] = {}  # of `learn_band_sequence` too
+
+
+class Part(NamedTuple):
+    """Bands of one candidate at the rows that one fold has held out, with their means over the rows learnt from."""
+
+    lower: Array
+    upper: Array
+    mean_lower: float
+    mean_upper: float
+    gap: float
+    point: DualPoint | None  # multipliers of all rows, from which other folds start
+
+
+class _Quiet:
+    """Hides the warnings of coarse solves; may be entered by many threads at once, which `catch_warnings` may not.
+
+    The first to come in sets the filters, the last to leave restores them.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.inside = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                self.filters = warnings.catch_warnings()
+                self.filters.__enter__()
+                # counted in the report; coarse on purpose; bands of no width are a result like any other
+                for category in (NotCertifiedWarning, LowRankWarning, ZeroResidualsWarning):
+                    warnings.simplefilter("ignore", category)
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.filters.__exit__(None, None, None)
+
+
+QUIET = _Quiet()
+
+
+@dataclass(eq=False)
+class Search:
+    """Evaluates candidates on folds and remembers them."""
+
+    facts: RowFacts  # of the rows searched on
+    r: Array  # their residuals in units of the target
+    folds: tuple[IntArray, ...]  # held-out rows, the same for every candidate
+    options: dict[str, Any]  # of `learn_band_sequence` that are not chosen
+    coarse: Coarse
+    deadline: float = np.inf  # of the clock `perf_counter`, after which nothing new is begun
+    n_jobs: int | None = None
+    weights: Array | None = None
+    parts: dict[tuple[Candidate, int], Part] = field(default_factory=dict)
+    timed_out: bool = False
+
+    def __post_init__(self) -> None:
+        self.parallel = Parallel(n_jobs=self.n_jobs)
+        self.views: dict[View, tuple[Array, Array]] = {}
+        self.medians: dict[View, float] = {}
+
+    def view(self, name: View) -> tuple[Array, Array]:
+        """Points and base scale of the rows."""
+        if name not in self.views:
+            view = NoiseView.of(*name, self.facts)
+            self.views[name] = view.points(self.facts), view.unit(self.facts)
+        return self.views[name]
+
+    def median(self, name: View) -> float:
+        """Median distance of the points of a view."""
+        if name not in self.medians:
+            self.medians[name] = median_lengthscale(self.view(name)[0])
+        return self.medians[name]
+
+    def evaluate(
+        self, candidates: Sequence[Candidate], folds: Sequence[int] | None = None, *, always: bool = False
+    ) -> None:
+        """Learn and keep what is not known yet; chains of warm starts are those of one view and fold.
+
+        After the deadline nothing, unless it is wanted `always`.
+        """
+        wanted = range(len(self.folds)) if folds is None else folds
+        jobs = effective_n_jobs(self.n_jobs)
+        for part in (wanted[:1], wanted[1:]):  # solves of the others start from those of the first
+            tasks = [
+                (view, fold, missing)
+                for fold in part
+                for view, group in _by_view(candidates).items()
+                if (missing := [each for each in group if (each, fold) not in self.parts])
+            ]
+            for start in range(0, len(tasks), jobs):  # a few at a time: a late one is not begun
+                if not always and perf_counter() > self.deadline:
+                    self.timed_out = True
+                    return
+                self._learn(tasks[start : start + jobs])
+
+    def _learn(self, tasks: Sequence[tuple[View, int, list[Candidate]]]) -> None:
+        settings = {**self.options, "sample_weight": self.weights}
+        learnt = self.parallel(
+            delayed(fold_parts)(points, self.r / unit, self.folds[fold], missing, settings, self.coarse, starts)
+            for view, fold, missing in tasks
+            for points, unit in [self.view(view)]
+            for starts in [[self.start_of(each) for each in missing]]
+        )
+        for (_, fold, missing), parts in zip(tasks, learnt, strict=True):
+            self.parts.update({(each, fold): part for each, part in zip(missing, parts, strict=True)})
+
+    def start_of(self, candidate: Candidate) -> DualPoint | None:
+        """Multipliers of all rows from the first fold that knows the candidate."""
+        parts = (self.parts.get((candidate, fold)) for fold in range(len(self.folds)))
+        return next((part.point for part in parts if part is not None and part.point is not None), None)
+
+    def knows(self, candidate: Candidate, n_folds: int | None = None) -> bool:
+        """Whether the first folds, by default all, have seen a candidate."""
+        return all((candidate, fold) in self.parts for fold in range(len(self.folds))[:n_folds])
+
+    def of(self, candidate: Candidate, n_folds: int | None = None) -> list[Part]:
+        """What the first folds, by default all, know of a candidate."""
+        return [self.parts[candidate, fold] for fold in range(len(self.folds))[:n_folds]]
+
+    def held_out(self, candidate: Candidate, score: str, n_folds: int | None = None) -> HeldOut:
+        """The bands of a candidate at all rows that these folds hold out, with a score fitted to the rows outside."""
+        parts = self.of(candidate, n_folds)
+        rows = np.concatenate(self.folds[:n_folds])
+        lower, upper = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+        means = np.mean([part[2:4] for part in parts], axis=0).tolist()
+        weight = None if self.weights is None else self.weights[rows]
+        unit = self.view(candidate.view)[1][rows]
+        return HeldOut(lower, upper, self.r[rows], SCORES[score].fitted(*means), unit, weight)
+
+    def uncertified(self, candidate: Candidate, n_folds: int | None = None) -> int:
+        """Folds whose coarse solve missed its tolerance."""
+        return sum(not part.gap <= self.coarse.tol for part in self.of(candidate, n_folds))
+
+    def failed(self, candidate: Candidate, n_folds: int | None = None) -> bool:
+        """Whether some solve says nothing about its optimum, a relative gap of 1 or more: its bands may be anything."""
+        return any(not part.gap < 1 for part in self.of(candidate, n_folds))
+
+
+def _by_view(candidates: Iterable[Candidate]) -> dict[View, list[Candidate]]:
+    """Candidates in the order of warm starts: long lengthscales, which have few features, and free sides first."""
+    groups: dict[View, list[Candidate]] = {}
+    for each in candidates:
+        groups.setdefault(each.view, []).append(each)
+    if all(isinstance(each.lengthscale, float) for group in groups.values() for each in group):
+        for group in groups.values():
+            group.sort(
+                key=lambda c: (-c.lengthscale, c.width_penalty, c.learning_coverage, float(np.max(c.symmetry_penalty)))
+            )
+    return groups
 
 
 @ONE_THREAD
-def tune(
-    points: Any,
-    residuals: Any,
-    *,
-    kernel: Any = "matern52",
-    lengthscale: Any = "auto",
-    symmetry_penalty: Any = "auto",
-    symmetry_kind: str = "training",
-    normalize: bool | PenaltyScale = True,
-    conformal_score: str = "added",
-    rules: Rules | None = None,
-    cv: int = 5,
-    n_jobs: int | None = None,
-    random_state: int | np.random.RandomState | None = None,
-    verbose: int = 0,
-    **penalties: float,
-) -> TuningReport:
-    """Choose lengthscale and symmetry penalty from the data.
+def fold_parts(
+    points: AnyArray,
+    z: Array,
+    held: IntArray,
+    candidates: Sequence[Candidate],
+    options: dict[str, Any],
+    coarse: Coarse,
+    starts: Sequence[DualPoint | None] | None = None,
+) -> list[Part]:
+    """Bands of candidates of one view at the rows of one fold, learnt from the others, from `starts` of all rows.
 
-    Tests that need no search come first, and leave less to search: symmetric bands only if residuals show no skew, and
-    nothing if besides their sizes do not depend on the features.
+    A candidate whose problem cannot be stated (rows that coarse features do not reach, units beyond double precision)
+    gets a gap of infinity.
+    """
+    others = np.setdiff1d(np.arange(len(z)), held)
+    precomputed = isinstance(options["kernel"], str) and options["kernel"] == "precomputed"
+    known, new = (points[np.ix_(rows, others)] if precomputed else points[rows] for rows in (others, held))
+    weights = options["sample_weight"]
+    counts = None if weights is None else weights[others]
+    scale = replace(PenaltyScale.of_residuals(z, weights), n=len(z)) if "normalize" not in options else None
+    settings = {"normalize": scale, **options, **coarse.options, "sample_weight": counts, "tol": coarse.tol}
+    wanted = [each.settings() for each in candidates]
+    begun = [None if point is None else point.take(others) for point in starts or [None] * len(wanted)]
+    each = np.ones(len(others)) if counts is None else counts / counts.mean()
+    with QUIET:
+        for rank in coarse.ranks:
+            try:
+                solutions = list(learn_band_sequence(known, z[others], wanted, starts=begun, rank=rank, **settings))
+            except (InfeasibleProblemError, ScaleError):
+                continue
+            return [_part(bands, new, z, held, others, each) for bands in solutions]
+    if len(candidates) > 1:
+        return [part for one in candidates for part in fold_parts(points, z, held, [one], options, coarse)]
+    nothing = np.zeros(len(held))
+    return [Part(nothing, nothing, 0.0, 0.0, np.inf, None)]
+
+
+def _part(bands: Any, new: AnyArray, z: Array, held: IntArray, others: IntArray, counts: Array) -> Part:
+    """What a solution says of the rows that were held out; those that lie outside would be at their ceiling.
+
+    Multipliers are those of one row each, whatever it counts. Sides that are coupled start from one another instead.
+    """
+    below, above, _ = evaluate_pair(bands.lower, bands.upper, new)
+    dual, point = bands.dual, None
+    if dual.alpha_0 is None and dual.W is None and bands.gap < 1 and 0 < dual.ceiling < np.inf:
+        lo, up = np.zeros((2, len(z)))
+        lo[others], up[others] = dual.gamma_lo / counts, dual.gamma_up / counts
+        lo[held], up[held] = np.where(-z[held] > below, dual.ceiling, 0.0), np.where(z[held] > above, dual.ceiling, 0.0)
+        point = replace(dual, gamma_lo=lo, gamma_up=up)
+    means = float(bands.values_lower.mean()), float(bands.values_upper.mean())
+    return Part(below, above, *means, bands.gap, point)
+
+
+# Running a policy
+
+
+@ONE_THREAD
+def choose(
+    facts: RowFacts,
+    r: Array,
+    policy: Any,
+    *,
+    options: dict[str, Any],
+    cv: Any,
+    random_state: np.random.RandomState,
+    deadline: float = np.inf,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    weights: Array | None = None,
+) -> TuningReport:
+    """Search as a policy wants, and report what it decides.
 
     Parameters
     ----------
-    points : array-like of shape (n, d)
-        What the kernel sees; the kernel matrix (n, n) if it is precomputed.
-    residuals : array-like of shape (n,)
-        Of the point model on the learning rows. Of more than 1000 rows a random sample is tested and
-        searched on.
-    kernel : str or kernel object
-        A kernel object, a function and "precomputed" have no lengthscale to search for.
-    lengthscale, symmetry_penalty
-        "auto", or fixed while the other is searched for: as in `learn_bands`.
-    symmetry_kind : {"training", "operator"}
-        The operator kind has one lengthscale for both sides in every mode.
-    normalize : bool or PenaltyScale
-        As in `learn_bands`.
-    conformal_score : {"added", "scaled"}
-        What calibration will make of the bands, which the interval score makes of them too.
-    rules : Rules, optional
-        Criterion, tests, level, and how far the search goes.
-    cv : int
-        Folds, the same for every candidate.
-    n_jobs : int, optional
-        Processes over folds and lengthscales, through joblib.
-    random_state : int or RandomState, optional
-        Of the folds and of the sample.
-    verbose : int
-        1 prints a line per stage.
-    **penalties
-        width_penalty, trace_penalty, frobenius_penalty.
+    facts, r
+        What is known of the learning rows, and their residuals.
+    policy : Automatic or RuleSearch
+        What is open, which candidates are tried, when to stop and what is decided.
+    options : dict
+        Arguments of `learn_bands` that are not chosen.
+    cv, random_state : int or splitter, RandomState
+        Folds, and the randomness of these and of the sample of rows, if there are very many.
+    deadline : float
+        Of the clock `perf_counter`: after it the best found so far is taken.
+    n_jobs, verbose
+        Processes over folds; whether to print a line per stage, as a verbose model does that asks for this.
+    weights : ndarray of shape (n,), optional
+        How much each row counts for the bands and for their score.
 
     Returns
     -------
@@ -96,228 +412,54 @@ def tune(
         nothing yet.
     """
     clock = perf_counter()
-    check_choice("conformal_score", conformal_score, tuple(SCORES))
-    rules = rules or Rules()
-    rng = check_random_state(random_state)
-    points, r = _read_data(points, residuals)
-    units = penalty_units(points, r, kernel, normalize) if r.any() else False
-    options = {"kernel": kernel, "symmetry_kind": symmetry_kind, "normalize": units, **penalties}
-    rows = searched_rows(len(r), rng)
-    data = searched_data(points, r, rows, held_out_folds(len(rows), cv, rng), options, SCORES[conformal_score])
-    named = isinstance(kernel, str) and kernel != "precomputed"
-    searched = is_auto("lengthscale", lengthscale, also="median") and named
-    grid = candidate_penalties(symmetry_penalty, lengthscale)
-    lengthscales = candidate_lengthscales(data.points, kernel, lengthscale, data.folds[0])
-    question = Question(data, rules, searched, grid, None if searched else lengthscales[0])
-    search = _Search(data, rules.criterion, n_jobs, verbose, rules.seed)
-    if not data.r.any() or len(rows) < MIN_ROWS:
-        decision, interrupted = constant_bands(question, None, None), False
-    else:
-        decision, interrupted = _run(question, search, lengthscales)
-    search.say(decision.sentence)
+    rows = searched_rows(len(r), policy.most_rows, random_state)
+    folds = held_out_folds(len(rows), cv, random_state)
+    some, values, counts = facts, r, weights
+    if len(rows) < len(r):
+        some, values, counts = facts.take(rows), r[rows], None if weights is None else weights[rows]
+        if isinstance(options["kernel"], str) and options["kernel"] == "precomputed":
+            some = replace(some, points=some.points[:, rows])
+    if isinstance(options.get("normalize"), PenaltyScale):
+        options = {**options, "normalize": replace(options["normalize"], n=len(rows))}  # the penalty is a sum over rows
+    search, interrupted = Search(some, values, folds, options, policy.coarse, deadline, n_jobs, counts), False
+    with speaking("tuning", verbose or None):
+        policy.begin(search)
+        try:
+            enough = len(rows) >= policy.least_rows and values.any()
+            decided = policy.run() if enough else policy.nothing_to_tell(len(r) if r.any() else 0)
+        except KeyboardInterrupt:
+            if not policy.found():
+                raise
+            print("tuning interrupted: going on with the best found so far", file=sys.stderr, flush=True)
+            decided, interrupted = policy.interrupted(), True
+        say(decided["sentence"])
     return TuningReport(
-        evaluations=tuple(search.row(each) for each in search.evaluations),
-        criterion=rules.criterion,
-        independence=decision.independence,
-        symmetry=decision.symmetry,
-        replicates=decision.replicates,
-        lengthscale=decision.lengthscale,
-        symmetry_penalty=decision.symmetry_penalty,
-        homoscedastic=decision.homoscedastic,
-        sentence=decision.sentence,
-        interrupted=interrupted,
+        evaluations=tuple(policy.rows()),
+        criterion=policy.criterion,
         rows=rows,
-        folds=data.folds,
+        folds=folds,
+        interrupted=interrupted,
+        timed_out=search.timed_out,
         seconds=perf_counter() - clock,
+        **decided,
     )
 
 
-def _run(question: Question, search: _Search, lengthscales: Sequence[Any]) -> tuple[Decision, bool]:
-    """Early tests, search, late tests; and whether it was interrupted."""
-    complete = question.rules.complete
-    independence = symmetry = None
-    try:
-        independence, symmetry = early_independence(question), early_symmetry(question)
-        constant = question.is_constant(independence, symmetry)
-        if constant and not complete:
-            return constant_bands(question, independence, symmetry), False
-        if independence is not None and not question.significant(independence):
-            lengthscales = [*lengthscales, np.inf]  # skewed noise may still be the same everywhere
-        symmetric_only = symmetry is not None and not question.significant(symmetry)
-        open_penalties = question.penalties
-        if symmetric_only and not complete:
-            open_penalties = tuple(penalty for penalty in question.penalties if is_symmetric(penalty))
-        if question.is_lean:
-            search.lean_grid(lengthscales, open_penalties)
-        else:
-            search.grid(lengthscales, open_penalties)
-        if question.lengthscale and not constant:
-            search.refine(question.rules, symmetric_only=symmetric_only, also_limit=symmetry is None)
-        return decide(question, search.evaluations, independence, symmetry, search.again), False
-    except KeyboardInterrupt:
-        if not search.evaluations:
-            raise
-        print("tuning interrupted: going on with the best found so far", file=sys.stderr, flush=True)
-        return best_without_tests(question, search.evaluations, independence, symmetry), True
+def searched_rows(n: int, most: int, rng: np.random.RandomState) -> IntArray:
+    """Positions of the rows to search on, increasing: all, or a random sample of very many."""
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
-def _read_data(points: Any, residuals: Any) -> tuple[AnyArray, Array]:
-    """Points as an array (a kernel function may compare anything) and finite residuals, one for each."""
-    places, r = np.asarray(points), np.asarray(residuals, dtype=float)
-    if places.ndim == 0 or r.shape != (len(places),) or len(r) < 1:
-        raise ValueError(f"points and residuals have shapes {places.shape} and {r.shape}: expected n >= 1 rows of each")
-    if not np.isfinite(r).all():
-        raise ValueError("residuals hold NaN or infinite entries: expected finite numbers")
-    return places, r
+def held_out_folds(n: int, cv: Any, rng: np.random.RandomState) -> tuple[IntArray, ...]:
+    """Positions that each of `cv` shuffled folds of n rows holds out; one fold of all if there are too few.
 
-
-class _Search:
-    """Evaluates candidates and remembers them."""
-
-    def __init__(
-        self, data: TuningData, criterion: str, n_jobs: int | None = None, verbose: int = 0, seed: int = 0
-    ) -> None:
-        self.data, self.criterion, self.verbose, self.seed = data, criterion, verbose, seed
-        self.n_jobs, self.parallel = n_jobs, Parallel(n_jobs=n_jobs)
-        self.evaluations: list[Evaluation] = []
-
-    def row(self, each: Evaluation) -> dict[str, Any]:
-        """A line of the report."""
-        return {
-            "lengthscale": each.lengthscale,
-            "symmetry_penalty": each.symmetry_penalty,
-            "criterion": each.value(self.criterion),
-            "uncertified": each.uncertified,
-        }
-
-    def say(self, message: str) -> None:
-        """A line of progress."""
-        say("tuning", message, self.verbose)
-
-    def best(self, evaluations: Sequence[Evaluation]) -> Evaluation:
-        """The first of those with the largest criterion."""
-        return max(evaluations, key=lambda each: each.value(self.criterion))
-
-    def evaluate(self, lengthscales: Sequence[Any], penalties: Sequence[Any]) -> list[Evaluation]:
-        """All pairs of a lengthscale and a penalty; whatever happens, what is finished is remembered."""
-        jobs = effective_n_jobs(self.n_jobs)
-        # two tasks a fold, whatever the number of workers: chains of warm starts, and so the numbers, are the same
-        half = -(-len(lengthscales) // 2)
-        chunks = [lengthscales[k : k + half] for k in range(0, len(lengthscales), half)]
-        tasks = [(chunk, fold) for chunk in range(len(chunks)) for fold in range(len(self.data.folds))]
-        parts: list[dict[int, Any]] = [{} for _ in chunks]
-        found: list[Evaluation] = []
-        try:
-            for start in range(0, len(tasks), jobs):
-                wave = tasks[start : start + jobs]
-                made = self.parallel(delayed(fold_bands)(self.data, f, chunks[c], penalties) for c, f in wave)
-                for (chunk, fold), part in zip(wave, made, strict=True):
-                    parts[chunk][fold] = part
-        finally:
-            found = self._finished(chunks, penalties, parts)
-            self.evaluations += found
-        return found
-
-    def _finished(
-        self, chunks: Sequence[Sequence[Any]], penalties: Sequence[Any], parts: Sequence[dict[int, Any]]
-    ) -> list[Evaluation]:
-        """Candidates that all folds have seen; of an early interruption, what some folds have."""
-        whole = [(c, p) for c, p in zip(chunks, parts, strict=True) if len(p) == len(self.data.folds)]
-        if not whole and not self.evaluations:
-            whole = [(c, p) for c, p in zip(chunks[:1], parts[:1], strict=True) if p]
-        return [each for chunk, part in whole for each in pool(self.data, chunk, penalties, part)]
-
-    def grid(self, lengthscales: Sequence[Any], penalties: Sequence[Any]) -> None:
-        """Every lengthscale with every penalty."""
-        count = f"{len(lengthscales)} lengthscales x {len(penalties)} symmetry penalties"
-        self.say(f"{count} on {len(self.data.folds)} folds of {len(self.data.r)} rows")
-        best = self.best(self.evaluate(lengthscales, penalties))
-        self.say(f"best of the grid: {self._words(best)}")
-
-    def lean_grid(self, lengthscales: Sequence[Any], penalties: Sequence[Any]) -> None:
-        """The smallest and the largest penalty with every lengthscale, those between with the best two of these.
-
-        Penalties between the ends couple the sides, which makes them the costly ones, and their best lengthscales lie
-        near those of the ends.
-        """
-        ends, between = penalties[:: max(1, len(penalties) - 1)], penalties[1:-1]
-        self.grid(lengthscales, ends)
-        if between:
-            at_ends = [[each for each in self.evaluations if each.symmetry_penalty == end] for end in ends]
-            best = [self.best(here).lengthscale for here in at_ends]
-            self.grid([ell for k, ell in enumerate(best) if k == 0 or ell is not best[0]], between)
-
-    def refine(self, rules: Rules, *, symmetric_only: bool, also_limit: bool) -> None:
-        """Local search at the best penalty, and at the symmetric limit where a test may yet choose it instead."""
-        mode, restarts = rules.mode, rules.n_climbs
-        if not restarts:
-            return
-        limit = [each for each in self.evaluations if is_symmetric(each.symmetry_penalty)]
-        best = self.best(limit if symmetric_only else self.evaluations)
-        self._climbs(best.symmetry_penalty, mode, restarts)
-        if also_limit and limit and not is_symmetric(best.symmetry_penalty):
-            self._climbs(limit[0].symmetry_penalty, mode, restarts)
-
-    def again(self, chosen: Sequence[Evaluation], seed: int) -> list[Evaluation]:
-        """The same candidates on another split."""
-        rng = np.random.RandomState(np.random.default_rng([self.seed, 2, seed]).integers(2**31))
-        other = replace(self.data, folds=held_out_folds(len(self.data.r), len(self.data.folds), rng))
-        search = _Search(other, self.criterion, self.n_jobs, 0, self.seed)
-        return [search.evaluate([each.lengthscale], [each.symmetry_penalty])[0] for each in chosen]
-
-    def _climbs(self, penalty: Any, mode: str, restarts: int) -> None:
-        """Local searches at one penalty from its best lengthscales on the grid."""
-        here = [each for each in self.evaluations if each.symmetry_penalty == penalty]
-        here = [each for each in here if isinstance(each.lengthscale, float) and np.isfinite(each.lengthscale)]
-        here.sort(key=lambda each: -each.value(self.criterion))
-        for start in here[:restarts]:
-            self._climb(start, mode)
-        again = [each for each in self.evaluations if each.symmetry_penalty == penalty]
-        self.say(f"after the local search: {self._words(self.best(again))}")
-
-    def _words(self, each: Evaluation) -> str:
-        value = f"{self.criterion} {each.value(self.criterion):.4g}"
-        return f"{value} at lengthscale {_words(each.lengthscale)}, symmetry penalty {each.symmetry_penalty}"
-
-    def _climb(self, best: Evaluation, mode: str) -> None:
-        """Derivative-free ascent in log lengthscales from a candidate with one lengthscale, at its penalty."""
-        shared = is_symmetric(best.symmetry_penalty) or self.data.options["symmetry_kind"] == "operator"
-        sides = 1 if mode == "common" or shared else 2
-        per_side = self.data.points.shape[1] if mode == "per-side-and-feature" else 1
-        unpack = _unpacker(sides, per_side)
-        start = np.full(sides * per_side, np.log(best.lengthscale))
-        reach = np.log(candidates.FACTORS[1] / candidates.FACTORS[0])
-
-        def negative(logs: Array) -> float:
-            if np.array_equal(logs, start):
-                return -best.value(self.criterion)  # known
-            (found,) = self.evaluate([unpack(np.exp(logs))], [best.symmetry_penalty])
-            return -found.value(self.criterion)
-
-        minimize(
-            negative,
-            start,
-            method="COBYQA",
-            bounds=Bounds(start - reach, start + reach),
-            # its first model takes 2 size + 1 evaluations, the first of which is known
-            options={"maxfev": 3 * start.size + 1, "initial_tr_radius": 0.5 * reach, "scale": False},
-        )
-
-
-def _words(lengthscale: Any) -> str:
-    if isinstance(lengthscale, str):
-        return "of the kernel"
-    if isinstance(lengthscale, dict):
-        return ", ".join(f"{_words(value)} {side}" for side, value in lengthscale.items())
-    return np.array2string(np.asarray(lengthscale, dtype=float), precision=4)
-
-
-def _unpacker(sides: int, per_side: int) -> Callable[[Array], Any]:
-    """From the numbers of the local search to a lengthscale of `learn_bands`."""
-
-    def one(values: Array) -> Any:
-        return float(values[0]) if per_side == 1 else values.copy()
-
-    if sides == 1:
-        return one
-    return lambda values: {"lower": one(values[:per_side]), "upper": one(values[per_side:])}
+    A splitter made the residuals, of rows that may be in order: what is held out then are blocks of consecutive rows,
+    as many as it has folds, from 2 to 10.
+    """
+    check_cv(cv)
+    if n < MIN_ROWS:
+        return (np.arange(n),)
+    if is_splitter(cv):
+        blocks = int(np.clip(cv.get_n_splits(np.zeros((n, 1))), 2, min(MOST_BLOCKS, n)))
+        return tuple(held for _, held in KFold(blocks).split(np.zeros(n)))
+    return tuple(held for _, held in KFold(min(cv, n), shuffle=True, random_state=rng).split(np.zeros(n)))

@@ -1,0 +1,242 @@
+"""A model of a file beside a table: what `fit` has recorded in it, and which intervals are asked of which rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sosbands import load
+from sosbands._types import Array
+from sosbands._words import listed
+from sosbands.cli.app import command_with
+from sosbands.cli.columns import Columns, check_column, report_gaps
+from sosbands.cli.estimators import importable_here
+from sosbands.cli.output import Output, Step
+from sosbands.cli.table_files import open_table
+from sosbands.conformal import Band, Calibration
+from sosbands.conformal.asked import SIDES, Intervals, calibration_of
+from sosbands.conformal.asked import Asked as Wanted
+from sosbands.exceptions import (
+    CrossedIntervalsWarning,
+    OffDataWarning,
+    TooFewCalibrationPointsWarning,
+    UntrustedTypesError,
+)
+from sosbands.tables.columns import CATEGORY
+
+BOTH, LOWER, UPPER = SIDES
+ASKED, SPLIT = "asked_", "split_calibration_"  # attributes of a model that the command line has fitted
+NO_LABEL = "(missing)"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `fit` was told about intervals, and later commands go by."""
+
+    side: str = BOTH  # the ends that intervals have
+    groups: str | None = None  # column of the groups
+
+    @classmethod
+    def of_model(cls, model: Any) -> Asked:
+        """What a model has recorded."""
+        return cls(**getattr(model, ASKED, {}))
+
+    def record(self, model: Any) -> None:
+        """Keep it in a fitted model."""
+        setattr(model, ASKED, asdict(self))
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """Names of the ends."""
+        return (LOWER, UPPER) if self.side == BOTH else (self.side,)
+
+    def width(self, found: Intervals) -> Array:
+        """Width of each interval, shape (n, k); of one end its distance from the prediction."""
+        with np.errstate(invalid="ignore"):  # between two infinite ends
+            if self.side == BOTH:
+                return found.width
+            center = np.asarray(found.prediction)[:, None]
+            return np.asarray(found.upper - center if self.side == UPPER else center - found.lower)
+
+
+@dataclass(eq=False)
+class Opened:
+    """A model of a file, what is asked of it, and a table."""
+
+    path: Path  # of the model
+    fitted: Any
+    asked: Asked
+    says: Output
+    file: Any = None
+    target: str | None = None  # column of the truth in the table, once `check` has looked
+
+    @classmethod
+    def of(
+        cls,
+        says: Output,
+        path: Path,
+        trust: Sequence[str],
+        data: Path | None = None,
+        *,
+        side: str | None = None,
+        groups: str | None = None,
+    ) -> Opened:
+        """Look at the table, then read the model; side and groups are those of `fit`, unless said otherwise now."""
+        file = None if data is None else open_table(data)
+        fitted = load_model(path, trust)
+        recorded = Asked.of_model(fitted)
+        return cls(path, fitted, Asked(side or recorded.side, groups or recorded.groups), says, file)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Names and kinds of the features."""
+        return Columns.of_model(self.fitted, self.path)
+
+    @cached_property
+    def _labels(self) -> dict[str, Any]:
+        """Labels of the groups of the calibration, by the texts that tables have."""
+        groups = calibration_of(self.fitted).groups
+        return {} if groups is None else {_text(label): label for label in np.unique(groups).tolist()}
+
+    def check(
+        self, target: str | None = None, *, kept: Sequence[str] = (), needs_target: bool = True, grouped: bool = True
+    ) -> None:
+        """Complain about a table that is not for this model, before rows are read; `grouped`: its groups are those.
+
+        Columns of the table that neither the model nor `kept` use are noted.
+        """
+        groups = self.asked.groups
+        if grouped and self._labels and groups is None:
+            raise ValueError(
+                f"{self.path} was calibrated by groups and does not say in which column they are: give --groups"
+            )
+        if grouped and groups is not None and not self._labels:
+            raise ValueError(f"--groups {groups}: {self.path} was calibrated without groups; fit it with --groups")
+        if groups is not None:
+            check_column(self.file, groups)
+        self.target = target or self.columns.target
+        if needs_target and self.target is None:
+            raise ValueError(f"{self.path} does not say what it predicts: give --target")
+        used = [name for name in (*kept, self.target, groups) if name is not None]
+        self.columns.check(self.file, self.says, also_used=used)
+
+    def rows(self, step: Step, *, drop: bool) -> tuple[Any, Array, Any]:
+        """Features, target and labels, all of the same rows; what had to be made up for in them is noted."""
+        step(f"reading {self.file.path}")
+        groups, dropping = self.asked.groups, self.says if drop else None
+        also = {} if groups is None or groups in self.columns.kinds else {groups: CATEGORY}
+        every = replace(self.columns, kinds={**self.columns.kinds, **also})
+        frame, y = every.read(self.file, self.target, dropping)
+        labels = None if groups is None else self.known(labels_of(frame[groups]))
+        frame = frame[self.columns.features]
+        report_gaps(self.columns, frame, self.says)
+        return frame, y, labels
+
+    def labels(self, table: Any, first_row: int) -> Any:
+        """Labels of the rows of a table that was read, None without groups."""
+        groups = self.asked.groups
+        if groups is None:
+            return None
+        return self.known(labels_of(Columns({groups: CATEGORY}).frame(table, self.file, first_row)[groups]))
+
+    def known(self, labels: Any) -> Any:
+        """Labels in the form in which the model knows them; those of a model without groups as they are."""
+        if not self._labels:
+            return labels
+        unknown = sorted(set(labels.tolist()) - set(self._labels))
+        if unknown:
+            raise ValueError(
+                f"{self.file.path}: column {self.asked.groups!r} holds {listed(unknown)}, of which no calibration row "
+                f"is: expected {listed(list(self._labels))}"
+            )
+        return np.array([self._labels[label] for label in labels.tolist()])
+
+    def intervals(self, frame: Any, labels: Any, levels: Sequence[float]) -> Intervals:
+        """The intervals, with a warning where they are infinite whatever the group; commands tell of the rest."""
+        told = [CrossedIntervalsWarning, OffDataWarning, *([] if labels is None else [TooFewCalibrationPointsWarning])]
+        with warnings.catch_warnings():
+            for each in told:
+                warnings.simplefilter("ignore", each)
+            found: Intervals = self.fitted.intervals(frame, list(levels), side=self.asked.side, groups=labels)
+        return found
+
+    def one_sided(self) -> Any:
+        """The model, with the calibration that one end takes if it was made for one."""
+        if self.asked.side != BOTH:
+            self.fitted.set_params(calibration="asymmetric")  # which both kinds of calibration have the scores for
+        return self.fitted
+
+
+def labels_of(column: Any) -> Any:
+    """Texts of a column of a data frame, a word where there is none."""
+    missing = column.isna().to_numpy()
+    texts = [NO_LABEL if gap else str(value) for value, gap in zip(column.to_numpy(), missing, strict=True)]
+    return np.array([text or NO_LABEL for text in texts])
+
+
+def _text(label: Any) -> str:
+    """A label as it is read from a table: whole numbers without decimals."""
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def load_model(path: Path, trust: Sequence[str]) -> Any:
+    """Read a model; types that are not trusted give an error with the command line that accepts them."""
+    if trust:
+        importable_here()  # where a regressor of the user's may be defined
+    try:
+        return load(path, trusted=list(trust))
+    except UntrustedTypesError as error:
+        raise UntrustedTypesError(
+            f"{path} holds {', '.join(error.types)}, and reading it could run code. If you know where the file comes "
+            f"from, type\n  {command_with(trust_options(error.types))}",
+            error.types,
+        ) from error
+    except FileNotFoundError as error:
+        raise ValueError(f"model {path}: no such file") from error
+
+
+def trust_options(types: Sequence[str]) -> str:
+    """The options that accept these types."""
+    return " ".join(f"--trust {name}" for name in types)
+
+
+def record_split(fitted: Any, X: Any, y: Any, labels: Any) -> None:
+    """Keep the errors of the point model at the calibration rows, if these were held back, in the fitted model."""
+    held = fitted.calibration_rows_
+    if not len(held) or np.isin(held, fitted.learning_rows_).any():
+        return
+    center = fitted.predict(X.iloc[held])
+    found = Calibration.of(Band(center, center), y[held], None if labels is None else labels[held])
+    setattr(fitted, SPLIT, found)
+
+
+def update_split(
+    fitted: Any, X: Any, y: Any, labels: Any, *, window: int | None, decay: float | None, replace: bool
+) -> None:
+    """Give the record, if there is one, the same new rows as the calibration."""
+    if not hasattr(fitted, SPLIT):
+        return
+    center = fitted.predict(X)
+    new = Calibration.of(Band(center, center), y, labels)
+    old = getattr(fitted, SPLIT)
+    fading: dict[str, Any] = {"window": window, "decay": decay}
+    setattr(fitted, SPLIT, new.faded(**fading) if replace else old.extended(new, **fading))
+
+
+def split_width(fitted: Any, side: str, level: float, labels: Any) -> float:
+    """Mean width over rows with these labels; NaN for a model that has no record."""
+    calibration = getattr(fitted, SPLIT, None)
+    if calibration is None:
+        return np.nan
+    wanted = Wanted.of(fitted, level, side)
+    sides = {BOTH: slice(0, 2), LOWER: slice(0, 1), UPPER: slice(1, 2)}[side]
+    q = calibration.quantiles(level, wanted.kind, wanted.lower_share, groups=labels)
+    return float(q[:, sides].sum(axis=1).mean())

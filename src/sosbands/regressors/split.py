@@ -1,0 +1,282 @@
+"""SplitRegressor: what every interval regressor does alike, from reading rows to calibration on those held back."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from sosbands._arguments import check, is_count, is_splitter
+from sosbands._progress import say, speaking
+from sosbands._threads import few_threads
+from sosbands._types import AnyArray, Array, IntArray
+from sosbands._words import listed, many, warn
+from sosbands.conformal import Band, Calibration, CrossCalibration, IntervalMixin, Told
+from sosbands.conformal.calibration import SHOWN
+from sosbands.exceptions import LearningRowsWarning, RefittedWarning, TooFewCalibrationPointsWarning
+from sosbands.point_models.user_model import is_fitted, keeps_order, learns_nothing, model_name
+from sosbands.regressors.checks import CROSS, Check, check_parameters, is_cross
+from sosbands.tables.rows import GIVEN, NUMBERS, TABLE, LearningData, RowReader, Rows, groups_without
+
+MODELS = ("estimator", "scale_estimator")  # parameters that may hold a model of the user's
+FOLDS = 5  # of cross-calibrated models without `cv`
+FEATURES = ("n_features_in_", "feature_names_in_")  # that scikit-learn sets where rows are read
+LEAST_ROWS = 3  # so that every copy has two rows to learn from
+GUARANTEE = "the coverage guarantee needs rows that fit has not seen"
+LEARNT_FROM = {
+    "conformalize": GUARANTEE,
+    "update": GUARANTEE,
+    "evaluate": "on new rows coverage may be lower and intervals worse",
+}
+Heard = list[tuple[type[Warning], str]]
+
+
+class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of interval regressors that learn from one part of the rows and are calibrated on the other.
+
+    A subclass has the constructor parameters `confidence_level`, `calibration`, `calibration_size`, `random_state` and
+    `verbose`, and the methods ``_learn(data, rng)`` and ``_tell_block(rows)``; it may know a shorter way to the
+    prediction alone (``_center(rows)``), checks of its own (``_checks``), and how its rows are read (``_wanted_rows``).
+
+    Attributes
+    ----------
+    reader_ : RowReader
+        How X is read: as numbers or as columns, by which preprocessor, and which rows were learnt from.
+    learning_rows_, calibration_rows_ : ndarray of int
+        Rows given to `fit` that were learnt from and held back; each has all rows with ``calibration_size="cross"``.
+    n_unused_rows_ : int
+        Rows given to `fit` that were neither, as of very many some are enough.
+    """
+
+    _most_rows: ClassVar[tuple[int, int] | None] = None  # to learn from and to calibrate on; more are left aside
+    _checks: ClassVar[Mapping[str, Check]] = {}  # of parameters that other regressors lack, or read otherwise
+
+    calibration_size: Any
+    random_state: Any
+    verbose: Any
+    reader_: RowReader
+    learning_rows_: IntArray
+    calibration_rows_: IntArray
+    n_unused_rows_: int
+    n_features_in_: int
+
+    def _learn(self, data: LearningData, rng: np.random.RandomState) -> None:
+        """Learn from these rows."""
+        raise NotImplementedError
+
+    def _tell_block(self, rows: Rows) -> Told:
+        """Prediction and uncalibrated band of a few thousand rows."""
+        raise NotImplementedError
+
+    def _center(self, rows: Rows) -> Array:
+        """Point prediction of a few thousand rows."""
+        return np.asarray(self._tell_block(rows).prediction)
+
+    def _wanted_rows(self) -> str:
+        """How rows are read, in the words of `sosbands.tables.rows`."""
+        return TABLE
+
+    def __sklearn_tags__(self) -> Any:
+        """Gaps are filled, unless a model of the user's sees them, whose affair they are, or a transformer."""
+        tags = super().__sklearn_tags__()
+        model = getattr(self, "estimator", None)
+        allowed = get_tags(model).input_tags.allow_nan if hasattr(model, "fit") else model is None
+        tags.input_tags.allow_nan = allowed and self._wanted_rows() not in (NUMBERS, GIVEN)
+        return tags
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn, and calibrate on the rows held back, or on all by copies that have not seen them.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, n_features)
+            Rows.
+        y : array of shape (n,)
+            Their targets.
+        sample_weight : array of shape (n,), optional
+            How much each row counts in what is learnt, at least 0. Calibration counts every row once: its promise is
+            about rows such as these, whatever their weights (`likelihood_ratio` of `conformalize` changes that).
+        groups : array of shape (n,), optional
+            Labels of the rows: each group is held back in the same proportion, at least one row of those with two or
+            more, and gets its own quantiles; a warning names groups without calibration rows. What is learnt is common
+            to all. `predict_interval` then needs the labels too. With ``calibration_size="cross"`` each fold has its
+            part of every group.
+        """
+        with speaking(self):
+            # 1. Read everything once; a second fit that fails must not leave a mixture.
+            check_parameters(self)
+            for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+                delattr(self, name)
+            self.reader_, rows = RowReader.learn(self, X, self._wanted_rows())
+            data = LearningData.of(rows, y, sample_weight, groups)
+            if data.groups is not None and self.calibration_size is None:
+                expected = "expected None with calibration_size=None, as fit does not calibrate"
+                raise ValueError(f"groups was given: {expected}")
+            for name in MODELS:  # many expect a fitted model to be used as it is
+                given = getattr(self, name, None)
+                if given is not None and not learns_nothing(given) and is_fitted(given):
+                    warn(
+                        f"{name}: the {model_name(given)} is fitted already, but a copy of it is fitted to the "
+                        "learning rows. To use it as it is, give FrozenEstimator(model) (sklearn.frozen) and rows that "
+                        "it has not seen; to fit a copy without this warning, give clone(model) (sklearn.base)",
+                        RefittedWarning,
+                    )
+            rng = check_random_state(self.random_state)
+            if is_cross(self.calibration_size):
+                fit_cross(self, data, rng)
+            else:
+                self._fit_rows(data, rng)
+        return self
+
+    def _fit_rows(self, data: LearningData, rng: np.random.RandomState) -> None:
+        """Learn from one part of rows that were read, and calibrate on the other."""
+        # 2. Learn from one part of the rows.
+        in_order = keeps_order(getattr(self, "cv", None))
+        learn, held = data.split(self.calibration_size, rng, in_order=in_order, most=self._most_rows)
+        self.learning_rows_, self.calibration_rows_ = learn.positions, held.positions
+        self.n_unused_rows_ = len(data) - len(learn) - len(held)
+        lost = [] if data.groups is None else groups_without(data.groups, held.positions)
+        if lost:
+            warn(
+                f"the groups {listed(lost, SHOWN)} of one row each have no calibration row, because theirs is "
+                "learnt from: predict_interval knows no quantile for them",
+                TooFewCalibrationPointsWarning,
+            )
+        with few_threads(len(learn), blas=self._has_own_model()):
+            self._learn(learn, rng)
+        self.reader_ = self.reader_.remembering(learn)
+        # 3. Calibrate on the other.
+        if len(held):
+            self.calibration_ = Calibration.of(self._tell(held.rows).band, held.y, held.groups)
+            say(f"calibrated on {many(len(held), 'row')}")
+
+    def _has_own_model(self) -> bool:
+        """Whether a model of the user's is at work, which may use as many threads as it likes."""
+        return any(getattr(self, name, None) is not None for name in MODELS)
+
+    def _learnt_rows(self, told: Told, y: Array, caller: str) -> int:
+        """How many rows were learnt from, beyond chance; if any, a warning."""
+        if caller == "evaluate" and learns_nothing(getattr(self, "estimator_", None)):
+            return 0
+        seen = self.reader_.learnt_from(told.rows, y)
+        if seen:
+            warn(
+                f"{seen} of the {len(y)} rows given to {caller} were learnt from in fit: {LEARNT_FROM[caller]}",
+                LearningRowsWarning,
+            )
+        return seen
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "reader_" in vars(self) and self.reader_.hashes is not None
+
+    def predict(self, X: Any) -> Array:
+        """Prediction of the point model, shape (n,)."""
+        check_is_fitted(self)
+        rows = self.reader_.read(self, X)
+        with few_threads(blas=self._has_own_model()):
+            return np.concatenate([self._center(block) for block in rows.blocks()])
+
+    def told(self, X: Any) -> Told:
+        """What the model tells of the rows of X, with one prediction of the point model."""
+        check_is_fitted(self)
+        # rows that were read by the model of all rows have points that this copy of it makes in its own way
+        return self._tell(Rows(X.given, X.table) if isinstance(X, Rows) else self.reader_.read(self, X))
+
+    def _tell(self, rows: Rows) -> Told:
+        """The same of rows that were read: no kernel matrix or table of leaves of all of them at once."""
+        with few_threads(blas=self._has_own_model()):
+            return Told.joined([self._tell_block(block) for block in rows.blocks()], rows)
+
+    def _metric_points(self, rows: Rows) -> dict[str, Array]:
+        return self.reader_.standardised(rows)
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file that :func:`sosbands.load` reads without running any code in it."""
+        from sosbands.saving import save  # here, because saving is rare and knows the regressors
+
+        check_is_fitted(self)
+        save(self, path)
+
+
+def fit_alike(self: SplitRegressor, X: Any, y: Any, *, groups: Any = None) -> Any:
+    """Learn and calibrate as `SplitRegressor.fit` says, every row counting alike."""
+    return SplitRegressor.fit(self, X, y, groups=groups)
+
+
+# Cross-calibration: a copy for each fold, that has not seen it, and a model of all rows
+
+
+def fit_cross(model: SplitRegressor, data: LearningData, rng: np.random.RandomState) -> None:
+    """Fit the copies and the model of all rows, and score each row by the copy of its fold."""
+    n = len(data)
+    if n < LEAST_ROWS:
+        raise ValueError(f"calibration_size={CROSS!r} with {n} rows: expected at least {LEAST_ROWS}")
+    cv = getattr(model, "cv", FOLDS)
+    expected = f"an int beside calibration_size={CROSS!r}, because every row must be held out once, by copies alike"
+    check("cv", cv, not is_splitter(cv), expected)
+    folds = fold_of_rows(n, int(cv) if is_count(cv) else FOLDS, rng, data.groups)
+    held = [np.flatnonzero(folds == k) for k in range(int(folds.max()) + 1)]
+    # seeds are drawn before any fit, so that nothing depends on the number of processes
+    seeds = rng.randint(2**31 - 1, size=len(held)).tolist()
+    whole = model.random_state if is_count(model.random_state) else int(rng.randint(2**31 - 1))
+    work = [(np.setdiff1d(np.arange(n), out), out, seed) for out, seed in zip(held, seeds, strict=True)]
+    work.append((np.arange(n), np.arange(0), whole))
+    # each learns from all rows that it is given, in its share of the time, in one of the processes
+    alone: dict[str, Any] = {"calibration_size": None, "verbose": 0}
+    if getattr(model, "max_seconds", None) is not None:
+        alone["max_seconds"] = model.max_seconds / len(work)
+    if getattr(model, "n_jobs", None) is not None:
+        alone["n_jobs"] = None
+    calls = (
+        delayed(_fitted)(
+            clone(model).set_params(random_state=seed, **alone),
+            vars(model),
+            replace(data.take(learnt), groups=None, positions=np.arange(len(learnt))),
+            data.rows.take(out) if len(out) else None,
+        )
+        for learnt, out, seed in work
+    )
+    copies, bands = [], []
+    heard: Heard = []
+    for copy, band, said in Parallel(n_jobs=getattr(model, "n_jobs", None), return_as="generator")(calls):
+        copies.append(copy)
+        bands.append(band)
+        heard += [each for each in said if each not in heard]
+        say(f"{len(copies)} of {len(work)} fits done")
+    given = model.get_params(deep=False)
+    for name, value in vars(copies.pop()).items():
+        if name not in given:
+            setattr(model, name, value)
+    model.calibration_rows_ = np.arange(n)
+    model.calibration_ = CrossCalibration.of_folds(copies, folds, bands[:-1], data.y, data.groups)
+    for category, message in heard:
+        warn(message, category)  # the caller of fit
+
+
+def fold_of_rows(n: int, n_folds: int, rng: np.random.RandomState, labels: AnyArray | None = None) -> IntArray:
+    """The fold of each row, at random: sizes differ by at most one, and so do those of each group in them."""
+    order = rng.permutation(n)
+    if labels is not None:
+        order = order[np.argsort(labels[order], kind="stable")]  # groups one after another, shuffled within
+    folds = np.empty(n, dtype=np.intp)
+    folds[order] = np.arange(n) % min(n_folds, n)
+    return folds
+
+
+def _fitted(copy: Any, read: dict[str, Any], data: LearningData, held: Rows | None) -> tuple[Any, Band | None, Heard]:
+    """The fitted copy, its band at the rows held back from it, and the warnings, which another process would lose.
+
+    It reads rows as the model does whose attributes are `read`, whatever columns its part of them would look like.
+    """
+    vars(copy).update({name: read[name] for name in ("reader_", *FEATURES) if name in read})
+    with warnings.catch_warnings(record=True) as caught, speaking(copy):
+        copy._fit_rows(data, check_random_state(copy.random_state))
+        band = None if held is None else copy.told(held).band
+    return copy, band, [(each.category, str(each.message)) for each in caught]

@@ -1,0 +1,402 @@
+"""Tests of independence, equality and symmetry, and the paired bootstrap: values, level, power, degenerate input."""
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from sosbands.stats import (
+    TestResult,
+    bootstrap_test,
+    distance_correlation,
+    hsic,
+    independence_test,
+    kruskal_wallis_test,
+    sign_flip_test,
+)
+from sosbands.stats import tests as permutation_tests
+from sosbands.stats.tests import _statistic, feature_independence_test, indicators
+
+DRAWS, N, CANDIDATES = 200, 60, 15
+
+
+def check_super_uniform(p_values):
+    """P(p <= u) <= u at several levels, up to three standard errors."""
+    p = np.asarray(p_values)
+    for u in (0.05, 0.1, 0.2, 0.5):
+        assert np.mean(p <= u) <= u + 3 * np.sqrt(u * (1 - u) / len(p))
+
+
+def searched(seed):
+    """Widths that follow many waves of x, and residuals that follow none."""
+    rng = np.random.default_rng(seed)
+    x, frequency = rng.uniform(-1, 1, N), np.arange(1, CANDIDATES + 1)
+    return list(1.5 + np.sin(frequency[:, None] * 2 * x + frequency[:, None])), np.abs(rng.standard_normal(N))
+
+
+@pytest.fixture(scope="module")
+def null_p_values():
+    """p-values of the max-statistic, and of the naive test at the best of the candidates."""
+    found = []
+    for seed in range(DRAWS):
+        widths, R = searched(seed)
+        best = int(np.argmax([hsic(W, R) for W in widths]))
+        options = {"n_permutations": 59, "random_state": seed}
+        honest = independence_test(widths, [R] * CANDIDATES, **options)
+        naive = independence_test(widths, [R] * CANDIDATES, selected=best, **options)
+        found.append((honest.p_value, naive.p_value))
+    return np.array(found).T
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties"])
+@pytest.mark.parametrize("n", [2, 3, 10, 57])
+def test_statistic_with_all_intervals_is_hsic(n, kind):
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal(n)
+    y = x**2 + rng.standard_normal(n)
+    if kind == "ties":
+        x, y = np.round(x), np.round(2 * y)
+    value = _statistic(indicators(x, n - 1), indicators(y, n - 1))
+    np.testing.assert_allclose(value, hsic(x, y), rtol=1e-10, atol=1e-14)
+
+
+def test_coarse_statistic_is_near_hsic_and_distance_correlation():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=400)
+    y = x * rng.standard_normal(400)
+    raw = independence_test([x], [np.abs(y)], n_permutations=1, random_state=0)
+    free = independence_test([x], [np.abs(y)], scale_free=True, n_permutations=1, random_state=0)
+    assert raw.statistic == pytest.approx(hsic(x, np.abs(y)), rel=0.05)
+    assert free.statistic == pytest.approx(distance_correlation(x, np.abs(y)) ** 2, rel=0.05)
+    scaled = independence_test([7 * x], [3 * np.abs(y)], scale_free=True, n_permutations=1, random_state=0)
+    assert scaled.statistic == pytest.approx(free.statistic, rel=1e-10)
+
+
+def test_max_statistic_is_super_uniform_over_searched_candidates(null_p_values):
+    check_super_uniform(null_p_values[0])
+    assert 0.35 < np.mean(null_p_values[0]) < 0.65  # and not merely conservative
+
+
+def test_naive_test_at_the_selected_candidate_rejects_too_often(null_p_values):
+    assert np.mean(null_p_values[1] <= 0.05) > 0.15
+    with pytest.raises(AssertionError):
+        check_super_uniform(null_p_values[1])
+
+
+def test_a_fixed_candidate_is_super_uniform_and_the_check_rejects_bare_fractions():
+    p, bare = [], []
+    for seed in range(1000):
+        rng = np.random.default_rng(seed)
+        x, y = rng.standard_normal((2, 20))
+        result = independence_test([x], [y], n_permutations=9, random_state=seed)
+        p.append(result.p_value)
+        bare.append((result.p_value * 10 - 1) / 9)
+    check_super_uniform(p)
+    with pytest.raises(AssertionError):
+        check_super_uniform(bare)
+
+
+def test_power():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(size=150)
+    r = np.abs((0.1 + x) * rng.standard_normal(150))
+    widths = [np.cos(20 * x), 1 + x, np.ones(150)]
+    for options in ({}, {"selected": 1}, {"scale_free": True}):
+        assert independence_test(widths, [r] * 3, random_state=0, **options).p_value <= 0.05
+    assert independence_test(widths, [r] * 3, selected=2, random_state=0).p_value == 1
+
+
+@pytest.mark.parametrize("constant", [np.zeros(30), np.full(30, 2.0), 1 + 1e-8 * np.arange(30)])
+@pytest.mark.parametrize("scale_free", [False, True])
+def test_constant_widths_or_residuals(constant, scale_free):
+    y = np.random.default_rng(0).standard_normal(30)
+    for pair in ((constant, y), (y, constant)):
+        result = independence_test([pair[0]], [pair[1]], scale_free=scale_free, random_state=0)
+        assert (result.statistic, result.p_value) == (0.0, 1.0)
+
+
+def test_few_points():
+    assert independence_test([[1.0]], [[2.0]], random_state=0).p_value == 1
+    # of two points every permutation has the same statistic
+    assert independence_test([[1.0, 2.0]], [[2.0, 5.0]], random_state=0).p_value == 1
+    # three in order: the reversed order is as extreme, two of six orders
+    p = independence_test([[1.0, 2.0, 3.0]], [[1.0, 2.0, 3.0]], n_permutations=999, random_state=0).p_value
+    assert p == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_seeded_and_generators():
+    widths, R = searched(0)
+    first, again = (independence_test(widths, [R] * CANDIDATES, random_state=3) for _ in range(2))
+    assert first == again
+    assert first == independence_test(widths, [R] * CANDIDATES, random_state=np.random.default_rng(3))
+    assert isinstance(first, TestResult)
+    assert first.name == "max-statistic permutation"
+
+
+@pytest.mark.parametrize(
+    ("widths", "residuals", "options", "message"),
+    [
+        ([], [], {}, "0 and 0 candidates"),
+        ([[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]], {}, "1 and 2 candidates"),
+        ([[1.0, 2.0]], [[1.0, 2.0, 3.0]], {}, r"residuals\[0\] has shape \(3,\)"),
+        ([[1.0, 2.0], [1.0]], [[1.0, 2.0]] * 2, {}, r"widths\[1\] has shape \(1,\)"),
+        ([[1.0, np.nan]], [[1.0, 2.0]], {}, r"widths\[0\] holds NaN"),
+        ([[1.0, 2.0]], [[1.0, 2.0]], {"selected": 1}, "selected=1"),
+    ],
+)
+def test_bad_input_is_named(widths, residuals, options, message):
+    with pytest.raises(ValueError, match=message):
+        independence_test(widths, residuals, **options)
+
+
+# ---------------------------------------------------------------- features against sizes
+
+
+@pytest.mark.parametrize("law", ["normal", "gamma"])
+def test_feature_test_is_super_uniform_and_not_conservative(law):
+    p = []
+    for seed in range(DRAWS):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, (N, 2))
+        r = rng.standard_normal(N) if law == "normal" else rng.gamma(1.5, size=N) - 1.5
+        p.append(feature_independence_test(X, r, [0.2, 0.6], n_permutations=59, random_state=seed).p_value)
+    check_super_uniform(p)
+    assert 0.4 < np.mean(p) < 0.6
+
+
+def test_feature_test_has_power():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (100, 1))
+    r = np.sqrt(0.1 + 2 * X[:, 0] ** 2) * rng.standard_normal(100)
+    first, again = (feature_independence_test(X, r, [0.15, 0.6], random_state=0) for _ in range(2))
+    assert first == again
+    assert first.p_value == 1 / 200
+    assert feature_independence_test(X, r**3, [0.15, 0.6], random_state=0) == first  # ranks only
+
+
+def test_feature_statistic_by_matrices():
+    rng = np.random.default_rng(0)
+    X, r = rng.uniform(size=(20, 2)), rng.standard_normal(20)
+    u = (scipy_stats.rankdata(np.abs(r)) - 0.5) / 20
+    H = np.eye(20) - 1 / 20
+    K = H @ np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / (2 * 0.3**2)) @ H
+    L = sum(np.outer(np.cos(np.pi * k * u), np.cos(np.pi * k * u)) / k**2 for k in range(1, 9))
+    expected = np.trace(K @ L) / np.linalg.norm(K) / 20
+    found = feature_independence_test(X, r, [0.3], random_state=0).statistic
+    assert found == pytest.approx(expected, rel=1e-10)
+    # what the cosine series adds up to, once centred
+    v = np.linspace(0, 1, 400)
+    energy, some = -np.abs(v[:, None] - v[None]) * np.pi**2 / 4, np.cos(3 * v) + v**4
+    some = some - some.mean()
+    cosines = np.array([some @ np.cos(np.pi * k * v) / k for k in range(1, 9)])
+    assert np.square(cosines).sum() == pytest.approx(some @ energy @ some, rel=1e-3)
+
+
+def test_feature_test_degenerate_input():
+    X = np.arange(10.0)[:, None]
+    assert feature_independence_test(X, np.tile([1.0, -1.0], 5), [1.0], random_state=0).p_value == 1
+    assert feature_independence_test(np.ones((10, 1)), np.arange(10.0), [1.0], random_state=0).p_value == 1
+    with pytest.raises(ValueError, match=r"shapes \(10, 1\) and \(9,\)"):
+        feature_independence_test(X, np.ones(9), [1.0])
+
+
+# ---------------------------------------------------------------- Kruskal-Wallis
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_kruskal_wallis_equals_scipy(ties):
+    for seed in range(8):
+        groups = np.random.default_rng(seed).normal(size=(4, 12)) + 0.25 * np.arange(4)[:, None]
+        groups = np.round(2 * groups) if ties else groups
+        ours, theirs = kruskal_wallis_test(groups, random_state=0), scipy_stats.kruskal(*groups)
+        assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-10)
+        assert ours.p_value == pytest.approx(theirs.pvalue, abs=0.035)
+        assert ours.n_permutations == 2000
+
+
+def test_kruskal_wallis_level():
+    draws = np.random.default_rng(0).exponential(size=(DRAWS, 3, 6))
+    check_super_uniform(
+        [kruskal_wallis_test(g, n_permutations=99, random_state=k).p_value for k, g in enumerate(draws)]
+    )
+
+
+def test_kruskal_wallis_degenerate():
+    assert kruskal_wallis_test(np.full((3, 5), 0.7)) == TestResult(0.0, 1.0, 2000, "kruskal-wallis")
+    assert kruskal_wallis_test([[1.0, 3.0], [2.0, 2.0]], random_state=0).p_value == 1
+    assert kruskal_wallis_test(np.arange(20.0).reshape(2, 10), random_state=1).p_value == 1 / 2001
+
+
+@pytest.mark.parametrize("groups", [[1.0, 2.0], [[1.0, 2.0]], [[], []], [[1.0], [2.0]], [[1.0, 2.0], [2.0, np.nan]]])
+def test_kruskal_wallis_names_bad_groups(groups):
+    with pytest.raises(ValueError, match="groups h"):
+        kruskal_wallis_test(groups)
+
+
+# ---------------------------------------------------------------- sign flips
+
+
+def noise(seed, kind, n):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 1))
+    eps = rng.standard_normal(n) if kind == "symmetric" else rng.gamma(1.5, size=n) - 1.5
+    return X, np.sqrt(0.1 + 2 * X[:, 0] ** 2) * eps
+
+
+def p_values(test, kind="symmetric", n=60, draws=DRAWS, flips=99):
+    return np.array([test(*noise(k, kind, n), 0.6, n_flips=flips, random_state=k).p_value for k in range(draws)])
+
+
+def test_statistic_is_the_double_sum():
+    X, r = noise(0, "gamma", 12)
+    a = np.abs(r) / np.median(np.abs(r))
+    T = sum(
+        np.sign(r[i] * r[j])
+        * np.exp(-((X[i, 0] - X[j, 0]) ** 2) / (2 * 0.6**2))
+        * (np.exp(-abs(a[i] - a[j])) - np.exp(-(a[i] + a[j])))
+        for i in range(12)
+        for j in range(12)
+        if i != j
+    )
+    assert sign_flip_test(X, r, 0.6, random_state=0).statistic == pytest.approx(T, rel=1e-12)
+    assert sign_flip_test(X, -5 * r, 0.6, random_state=0).statistic == pytest.approx(T, rel=1e-12)
+
+
+def test_super_uniform_for_symmetric_heteroscedastic_noise():
+    p = p_values(sign_flip_test)
+    check_super_uniform(p)
+    assert 0.4 < p.mean() < 0.6
+
+
+def test_the_check_rejects_a_p_value_without_the_one():
+    def bare(*args, n_flips, random_state):
+        result = sign_flip_test(*args, n_flips=n_flips, random_state=random_state)
+        p = (result.p_value * (n_flips + 1) - 1) / n_flips
+        return type(result)(result.statistic, p, n_flips, result.name)
+
+    check_super_uniform(p_values(sign_flip_test, n=20, draws=800, flips=9))
+    with pytest.raises(AssertionError):
+        check_super_uniform(p_values(bare, n=20, draws=800, flips=9))
+
+
+def test_the_check_rejects_a_null_without_new_signs():
+    """A null of the observed signs in another order keeps their surplus, all that there is to see here."""
+
+    def shuffled(X, r, ell, *, n_flips, random_state):
+        rng = np.random.default_rng(random_state)
+        orders = [rng.permutation(len(r)) for _ in range(n_flips)]
+        null = [sign_flip_test(X, np.abs(r) * np.sign(r)[order], ell, n_flips=1).statistic for order in orders]
+        observed = sign_flip_test(X, r, ell, n_flips=1)
+        p = (1 + np.count_nonzero(np.array(null) >= observed.statistic - 1e-9)) / (1 + n_flips)
+        return type(observed)(observed.statistic, p, n_flips, "shuffled")
+
+    rng = np.random.default_rng(0)
+    X, r = rng.uniform(-1, 1, (60, 1)), np.where(rng.uniform(size=60) < 0.25, 1.0, -1.0)
+    options = {"n_flips": 99, "random_state": 0}
+    check_power([sign_flip_test(X, r, np.inf, **options).p_value])
+    assert shuffled(X, r, np.inf, **options).p_value == 1
+    with pytest.raises(AssertionError):
+        check_power([shuffled(X, r, np.inf, **options).p_value])
+
+
+def check_power(p):
+    assert np.mean(np.asarray(p) <= 0.05) > 0.8
+
+
+def test_power_for_gamma_noise():
+    check_power(p_values(sign_flip_test, "gamma", n=200, draws=60))
+
+
+def test_degenerate_residuals():
+    X = np.arange(6.0)[:, None]
+    for r in (np.zeros(6), np.eye(6)[0]):
+        assert sign_flip_test(X, r, 1.0, random_state=0).p_value == 1
+    assert sign_flip_test(X[:1], [2.0], 1.0, random_state=0).p_value == 1
+    # two residuals of one sign: half of the flips agree with them
+    p = sign_flip_test(X[:2], [1.0, 1.0], 1.0, n_flips=999, random_state=0).p_value
+    assert p == pytest.approx(0.5, abs=0.06)
+    # of opposite signs: every flip is at least as large
+    assert sign_flip_test(X[:2], [1.0, -1.0], 1.0, random_state=0).p_value == 1
+
+
+def test_equal_sums_count_as_ties():
+    """Four equal residuals at one place: sixteen sign patterns, two of them like the observed one."""
+    p = sign_flip_test(np.zeros((4, 1)), np.full(4, 0.1), np.inf, n_flips=1999, random_state=0).p_value
+    assert p == pytest.approx(2 / 16, abs=0.03)
+
+
+def test_many_rows_are_sampled(monkeypatch):
+    monkeypatch.setattr(permutation_tests, "MAX_ROWS", 50)
+    X, r = noise(0, "gamma", 400)
+    first, again = (sign_flip_test(X, r, 0.6, random_state=1) for _ in range(2))
+    assert first == again
+    assert first != sign_flip_test(X, r, 0.6, random_state=2)
+
+
+@pytest.mark.parametrize(
+    ("X", "r", "ell", "message"),
+    [
+        (np.zeros(3), np.ones(3), 1.0, r"shapes \(3,\) and \(3,\)"),
+        (np.zeros((3, 1)), np.ones(2), 1.0, r"shapes \(3, 1\) and \(2,\)"),
+        (np.zeros((2, 1)), [1.0, np.nan], 1.0, "NaN"),
+        (np.zeros((2, 1)), [1.0, 2.0], 0.0, "lengthscale=0.0"),
+    ],
+)
+def test_bad_points_are_named(X, r, ell, message):
+    with pytest.raises(ValueError, match=message):
+        sign_flip_test(X, r, ell)
+
+
+# ---------------------------------------------------------------- paired bootstrap
+
+
+def bootstrap(criterion, pairs, reference, **options):
+    criteria = [lambda rows, W=W, R=R: criterion(W[rows], R[rows]) for W, R in pairs]
+    return bootstrap_test(criteria, len(pairs[0][0]), reference, **options)
+
+
+def two_candidates(seed, n=80):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=n)
+    R = np.abs((0.1 + x) * rng.standard_normal(n))
+    return (x, R), (rng.permutation(x), R)
+
+
+def test_bootstrap_when_the_reference_is_best():
+    good, bad = two_candidates(0)
+    result = bootstrap(hsic, [good, bad], 0, random_state=0)
+    assert (result.statistic, result.p_value) == (0.0, 1.0)
+    assert bootstrap(hsic, [good, good], 1, random_state=0).p_value == 1
+
+
+def test_bootstrap_finds_the_better_candidate():
+    good, bad = two_candidates(0)
+    result = bootstrap(hsic, [bad, good], 0, random_state=0)
+    assert result.statistic == pytest.approx(hsic(*good) - hsic(*bad), rel=1e-12)
+    assert result.p_value < 0.05
+
+
+def test_bootstrap_is_paired():
+    """All candidates see the same rows: noise that they share leaves no doubt about a constant gain."""
+    rng = np.random.default_rng(0)
+    W, R = rng.uniform(size=60), rng.exponential(size=60)
+    pairs = [(W, R), (W, R + 0.01)]
+    result = bootstrap(lambda _, residuals: float(residuals.mean()), pairs, 0, random_state=0)
+    assert result.statistic == pytest.approx(0.01)
+    assert result.p_value == 1 / 200
+    unpaired = [(W, R), (W, rng.permutation(R) + 0.01)]
+    assert bootstrap(lambda _, r: float(r.mean()), unpaired, 0, random_state=0).p_value > 0.2
+
+
+def test_bootstrap_level_over_the_choice_of_the_best():
+    """Ten equally good candidates against an eleventh: taking the best is part of the null."""
+    p = []
+    for seed in range(DRAWS):
+        values = np.random.default_rng(seed).standard_normal((11, 50))
+        pairs = [(row, row) for row in values]
+        p.append(bootstrap(lambda W, _: float(W.mean()), pairs, 0, n_bootstraps=49, random_state=seed).p_value)
+    check_super_uniform(p)
+
+
+def test_bootstrap_names_a_bad_reference():
+    with pytest.raises(ValueError, match="reference=2"):
+        bootstrap(hsic, list(two_candidates(0)), 2)
