@@ -178,8 +178,10 @@ class SwappedUnits(SoSBandRegressor):
 @pytest.mark.parametrize("kind", KINDS)
 def test_swapped_units_are_rejected(kind):
     X, y = LAWS[2].draw(np.random.default_rng(102), 60)
-    options = {"calibration_size": None, "lengthscale": "median", "symmetry_penalty": 0.0, "conformal_score": "scaled"}
-    model = SwappedUnits(SmoothingSplineRegressor(), calibration=kind, **options).fit(X, y)
+    asymmetric = {"learning_coverage": 0.9, "symmetry_penalty": 0.0, "noise_features": "inputs", "base_scale": "none"}
+    options = {**asymmetric, "calibration_size": None, "lengthscale": "median", "conformal_score": "scaled"}
+    model = SwappedUnits(SmoothingSplineRegressor(), calibration=kind, random_state=0, **options).fit(X, y)
+    assert model.noise_.mean_upper > 1.2 * model.noise_.mean_lower  # else swapping them would break nothing
     with pytest.raises(AssertionError, match="is below|is above"):
         run_coverage_suite(lambda _: model, kind, laws=LAWS[2:], cells=((100, 0.9),), draws=DRAWS)
 
