@@ -103,6 +103,10 @@ class IdentifierWarning(SosbandsWarning):
     """Most texts of a column occur once, as identifiers do, and say nothing about new rows."""
 
 
+class UnstableModelWarning(SosbandsWarning):
+    """Out-of-fold errors say little about the model of all rows, because single rows change it too much."""
+
+
 class RefittedWarning(SosbandsWarning):
     """A fitted point model was given, of which a copy was fitted anew; `FrozenEstimator` uses it as it is."""
 

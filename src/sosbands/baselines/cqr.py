@@ -86,7 +86,7 @@ class QuantileForestCQR(_QuantileBand):
         quantiles: Any = None,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | str | None = 0.5,
+        calibration_size: float | int | str | None = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -187,7 +187,7 @@ class GradientBoostingCQR(_QuantileBand):
         quantiles: Any = None,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | str | None = 0.5,
+        calibration_size: float | int | str | None = "auto",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:

@@ -92,7 +92,7 @@ class HomoscedasticGP(NormalBaseline):
         max_iter: int = 200,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | str | None = 0.5,
+        calibration_size: float | int | str | None = "auto",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:

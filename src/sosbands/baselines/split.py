@@ -52,7 +52,7 @@ class SplitCP(SplitRegressor):
         *,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | str | None = 0.5,
+        calibration_size: float | int | str | None = "auto",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -133,7 +133,7 @@ class LocallyWeightedCP(SplitCP):
         *,
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
-        calibration_size: float | int | str | None = 0.5,
+        calibration_size: float | int | str | None = "auto",
         residuals: str = "auto",
         cv: Any = 5,
         min_scale: float = 0.05,

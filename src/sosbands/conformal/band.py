@@ -193,6 +193,10 @@ class Told:
     def __len__(self) -> int:
         return len(self.band)
 
+    def take(self, rows: IntArray) -> Told:
+        """Some of the rows, as they were not read."""
+        return Told(self.band.take(rows), None if self.prediction is None else self.prediction[rows])
+
     @classmethod
     def joined(cls, parts: Sequence[Told], rows: Any = None) -> Told:
         """That of consecutive blocks of rows."""

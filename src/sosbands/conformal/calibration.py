@@ -58,6 +58,9 @@ class Calibration:
         groups k counts rows of the same group.
     n_learnt : int
         How many of these rows the model had learnt from: above 0 nothing is promised.
+    out_of_fold : bool
+        Whether the rows were learnt from, but scored by what had not seen their fold: the level is what is seen, and
+        not proven.
     """
 
     copies: ClassVar[Sequence[Any]] = ()  # that have scored the rows, of a `CrossCalibration`
@@ -69,18 +72,17 @@ class Calibration:
     inner_places: Array | None = None
     decay: float | None = None
     n_learnt: int = 0
+    out_of_fold: bool = False
 
     @classmethod
-    def of(
-        cls, band: Band, y: Array, groups: Any = None, likelihood_ratio: Any = None, *, n_learnt: int = 0
-    ) -> Calibration:
-        """Score the observations `y` against their band."""
+    def of(cls, band: Band, y: Array, groups: Any = None, likelihood_ratio: Any = None, **origin: Any) -> Calibration:
+        """Score the observations `y` against their band; `origin` is `n_learnt` or `out_of_fold`."""
         if not len(band):
             raise ValueError("X has no rows: expected at least one calibration point")
         labels = None if groups is None else read_groups(groups, len(band))
         weights = None if likelihood_ratio is None else read_ratio(likelihood_ratio, len(band))
         scores = lower_scores(band, y), upper_scores(band, y)
-        calibration = cls(*scores, labels, weights, inner_places(band, y), n_learnt=n_learnt)
+        calibration = cls(*scores, labels, weights, inner_places(band, y), **origin)
         for label, part in calibration.parts():
             if part.weights is not None and not part.weights.any():
                 where = "" if label is None else f" in group {label!r}"
@@ -116,7 +118,8 @@ class Calibration:
             _joined(self.inner_places, new.inner_places),
         ).faded(window=window, decay=decay)
         kept = len(joined) if window is None or new.groups is not None else max(0, window - len(new))
-        return replace(joined, n_learnt=min(len(joined), min(kept, self.n_learnt) + new.n_learnt))
+        learnt = min(len(joined), min(kept, self.n_learnt) + new.n_learnt)
+        return replace(joined, n_learnt=learnt, out_of_fold=self.out_of_fold and kept > 0)
 
     def faded(self, *, window: int | None = None, decay: float | None = None) -> Calibration:
         """Of each group the last `window` rows, in the order of time, with weights that fall by `decay`."""
@@ -131,7 +134,8 @@ class Calibration:
         groups, weights, inner = (
             None if each is None else each[rows] for each in (self.groups, self.weights, self.inner_places)
         )
-        return Calibration(self.lower_scores[rows], self.upper_scores[rows], groups, weights, inner, self.decay)
+        found = Calibration(self.lower_scores[rows], self.upper_scores[rows], groups, weights, inner, self.decay)
+        return replace(found, out_of_fold=self.out_of_fold)
 
     def age_weights(self) -> Array:
         """What each row counts beside a new row, ``decay^(m - i)`` for row i of 0 to m - 1; ones without a decay."""

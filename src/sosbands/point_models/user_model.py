@@ -31,6 +31,11 @@ LARGEST_SINGLE = float(np.finfo(np.float32).max)
 Split = tuple[IntArray, IntArray]  # rows to learn from, rows to predict
 
 
+def last_step(model: Any) -> Any:
+    """The model that predicts in the end, inside of pipelines and what is frozen."""
+    return _last_step(model)[0]
+
+
 def _last_step(model: Any, X: Any = None) -> tuple[Any, Any]:
     """The model that predicts in the end, inside of pipelines and what is frozen, and what it sees of X."""
     while isinstance(model, Pipeline | FrozenEstimator):
@@ -44,7 +49,7 @@ def _last_step(model: Any, X: Any = None) -> tuple[Any, Any]:
 
 def model_name(model: Any) -> str:
     """Name of the class of a point model: of the last step of a pipeline, which predicts, and of what is frozen."""
-    return type(_last_step(model)[0]).__name__
+    return type(last_step(model)).__name__
 
 
 def is_fitted(model: Any) -> bool:
@@ -151,13 +156,13 @@ def one_per_row(values: Any, n: int, name: str) -> Array:
 
 def knows_spread(model: Any) -> bool:
     """Whether a model, or the last step of a pipeline, takes `return_std` or is a forest."""
-    last, _ = _last_step(model)
+    last = last_step(model)
     return isinstance(last, FORESTS) or "return_std" in signature(last.predict).parameters
 
 
 def predict_with_spread(model: Any, X: Any) -> tuple[Array, Array]:
     """Prediction and spread of each row: a standard deviation, or how far trees are apart, or 1 if none is known."""
-    if isinstance(_last_step(model)[0], FORESTS):
+    if isinstance(last_step(model), FORESTS):
         each = np.stack(list(predict_trees(*_last_step(model, X))))
         mean = _mean(each)
         return mean, np.sqrt(_mean(np.square(each - mean)))

@@ -16,17 +16,23 @@ from sosbands.bands.views import BASE_SCALES, INPUTS, LENGTHSCALES, read_noise_f
 from sosbands.conformal import SCORES
 from sosbands.conformal.asked import read_kind, read_level
 from sosbands.kernels import resolve_kernel
+from sosbands.tables.rows import AUTO
 from sosbands.tuning.rules import Rules
 
-CROSS = "cross"  # the word in place of a calibration size
+CROSS, OUT_OF_FOLD = "cross", "out-of-fold"  # words in place of a calibration size: every row is used twice
 RESIDUALS = ("auto", "in-sample", "leave-one-out", "out-of-fold")
 
 Check = Callable[[Any], object]
 
 
 def is_cross(calibration_size: Any) -> bool:
-    """Whether every row is to be learnt from and calibrated on."""
+    """Whether every row is to be learnt from and calibrated on, by copies that stay."""
     return isinstance(calibration_size, str) and calibration_size == CROSS
+
+
+def is_out_of_fold(calibration_size: Any) -> bool:
+    """Whether every row is to be learnt from and calibrated on, by what folds have said of it."""
+    return isinstance(calibration_size, str) and calibration_size == OUT_OF_FOLD
 
 
 def one_of(name: str, choices: tuple[Any, ...]) -> Check:
@@ -109,8 +115,12 @@ CHECKS: Mapping[str, Check] = {
     "calibration": read_kind,
     "calibration_size": rule(
         "calibration_size",
-        lambda size: size is None or is_cross(size) or is_fraction(size) or (is_count(size) and size >= 1),
-        "a fraction in (0, 1), a number of rows >= 1, 'cross', or None",
+        lambda size: (
+            size in (None, AUTO, CROSS, OUT_OF_FOLD)
+            if size is None or isinstance(size, str)
+            else is_fraction(size) or (is_count(size) and size >= 1)
+        ),
+        "'auto', a fraction in (0, 1), a number of rows >= 1, 'cross', 'out-of-fold', or None",
     ),
     "confidence_level": read_level,
     "conformal_score": one_of("conformal_score", ("auto", *SCORES)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -45,6 +46,7 @@ from sosbands.explanation import TypicalRows
 from sosbands.kernels import StationaryKernel
 from sosbands.point_models import GaussianProcess, ModelBlend
 from sosbands.point_models.user_model import LARGEST_SINGLE, predict_rows
+from sosbands.tables.rows import sampled
 from sosbands.tuning import Automatic, Rules, TuningReport, choose, tune
 
 # What "auto" stands for beside the paper's rules, and all that makes the estimator the paper's.
@@ -474,6 +476,29 @@ class NoiseModel:
         names += ["(prediction)"] if PREDICTION in self.view.parts else []
         names += ["(scale)"] * len(self.view.logged)
         return {name: np.flatnonzero([each == name for each in names]) for name in dict.fromkeys(names)}
+
+
+def told_by_folds(
+    chosen: NoiseSettings,
+    data: NoiseData,
+    kept: IntArray,
+    folds: Sequence[IntArray],
+    most: int,
+    rng: np.random.RandomState,
+    *,
+    in_residuals: bool,
+    nested_coverages: Any = None,
+) -> Told:
+    """What bands say of the rows of each fold that were learnt, with the same settings, from the others.
+
+    They are learnt from the rows `kept`, without outliers, and of these from at most so many; all rows are told of.
+    """
+    parts = []
+    for held in folds:
+        some = data.take(sampled(np.setdiff1d(kept, held), most, rng))
+        problem = BandProblem.of(chosen, some, in_residuals=in_residuals)
+        parts.append(NoiseModel.learn(problem, None, nested_coverages).told(data.facts.take(held)))
+    return Told.joined(parts).take(np.argsort(np.concatenate(folds)))
 
 
 def _share_quantile(values: Array, share: float, weights: Array | None) -> float:

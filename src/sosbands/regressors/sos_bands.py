@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sosbands._arguments import check_choice
+from sosbands._arguments import check_choice, is_splitter
 from sosbands._progress import say
 from sosbands._threads import few_threads
 from sosbands._types import Array
@@ -22,8 +22,10 @@ from sosbands.explanation import Explanation
 from sosbands.explanation.explain import Bands, explain_width
 from sosbands.point_models import learn_residuals
 from sosbands.point_models.blend import model_words, point_model
+from sosbands.point_models.residuals import chosen_rule
 from sosbands.point_models.user_model import learns_nothing, predict_rows, predict_with_spread
-from sosbands.regressors.checks import check_band_kernel
+from sosbands.regressors.checks import check_band_kernel, is_out_of_fold
+from sosbands.regressors.folds import warn_if_unstable
 from sosbands.regressors.noise import (
     BandProblem,
     NoiseData,
@@ -34,6 +36,7 @@ from sosbands.regressors.noise import (
     forest_sizes,
     has_paper_rules,
     model_lengthscales,
+    told_by_folds,
     without_outliers,
 )
 from sosbands.regressors.split import SplitRegressor
@@ -41,10 +44,12 @@ from sosbands.regressors.summary import describe
 from sosbands.tables import TableEncoder
 from sosbands.tables.rows import GIVEN, NUMBERS, TABLE, LearningData, Rows, sampled
 from sosbands.tuning import Rules, TuningReport
+from sosbands.tuning.search import held_out_folds
 
 LEARNING_ROWS, CALIBRATION_ROWS = 500_000, 200_000  # at most: more take time and memory, and change next to nothing
 ENOUGH_ROWS = 4_000  # of learning rows, above which not every fold has to be predicted for the noise to be learnt,
 NOISE_ROWS = 20_000  # and residuals of which no more are looked at
+LEAST_FOLDED_ROWS = 10  # from which on the folds of one fit can also calibrate
 BAND_ROWS = 10_000  # of these, for the bands: features of all of them are in memory at once
 
 
@@ -71,11 +76,16 @@ class SoSBandRegressor(SplitRegressor):
         them by one number everywhere. The first is right for bands that are wrong by the same amount everywhere, the
         second for noise that is a scale, which the bands follow, times one law. Scaled intervals hold the prediction
         and are never empty. Taken when `fit` is called, because tuning depends on it.
-    calibration_size : float, int, "cross" or None
+    calibration_size : "auto", float, int, "cross", "out-of-fold" or None
         Part or number of the rows given to `fit` that are held back for calibration; None keeps all for learning, and
-        `conformalize` must be called with other rows. "cross" learns from all rows and calibrates on all of them
-        (CV+): each of `cv` folds is scored by a copy that has learnt from the others. That takes ``cv + 1`` fits, and
-        the proven coverage is about ``1 - 2 alpha`` instead of ``1 - alpha``, which is still what is seen.
+        `conformalize` is called with other rows. "auto" is a quarter, at most 5000 rows, and more of few: five times
+        what a finite interval takes up to a third of the rows, what it takes up to half (see
+        :doc:`/guide/calibration`). With "cross" every row is learnt from and calibrated on: `cv` copies each leave out
+        one fold, and a row is scored by the copy that has not seen it (CV+). It takes ``cv + 1`` times as long to
+        learn. The coverage is about the level as a rule and proven to be at least nearly ``1 - 2 alpha``. With
+        "out-of-fold" every row is used twice in one fit: the residuals and bands that folds have held out are what the
+        model of all rows is calibrated by. The coverage is about the level as well, and not proven; a warning names
+        point models of which it is not to be expected.
     base_scale : {"auto", "none", "model", "forest", "both"}
         The unit s(x) in which bands are learnt and told, as intervals are ``m -+ s f``: 1 everywhere; the standard
         deviation that the point model itself gives (processes and other models whose `predict` takes `return_std`,
@@ -187,7 +197,7 @@ class SoSBandRegressor(SplitRegressor):
         confidence_level: float = 0.9,
         calibration: str = "symmetric",
         conformal_score: str = "auto",
-        calibration_size: float | int | str | None = 0.5,
+        calibration_size: float | int | str | None = "auto",
         base_scale: str = "auto",
         noise_features: str = "auto",
         symmetry_penalty: Any = "auto",
@@ -286,16 +296,35 @@ class SoSBandRegressor(SplitRegressor):
         facts = RowFacts(points[noisy], learnt.prediction, usable, ells)
         kept = without_outliers(learnt.residual, asked.bands.outlier_fraction)
         keep = np.flatnonzero(kept if weights is None else kept & (weights > 0))
-        rows, counts = data.positions[noisy][keep], None if weights is None else weights[keep]
-        noise = NoiseData(facts.take(keep), learnt.residual[keep], rows, counts)
-        self.n_noise_rows_ = len(rows)
+        known = NoiseData(facts, learnt.residual, data.positions[noisy], weights)
+        noise = known.take(keep)
+        self.n_noise_rows_ = len(keep)
         # 4. What the data choose, and the bands.
         self.tuning_ = choose_noise(self, asked, noise, rng)
         automatic = self.tuning_ is not None and self.tuning_.base_scale is not None
         some = noise.take(sampled(np.arange(len(keep)), band_rows, rng))
-        problem = BandProblem.of(asked.settled(self.tuning_), some, in_residuals=automatic)
+        chosen = asked.settled(self.tuning_)
+        problem = BandProblem.of(chosen, some, in_residuals=automatic)
         self._keep(problem)
         self.noise_ = NoiseModel.learn(problem, forest, self.nested_coverages)
+        # 5. All rows are calibrated on too, if that is wanted.
+        if is_out_of_fold(self.calibration_size):
+            folds, nested = held_out_folds(len(noisy), self.cv, rng), self.nested_coverages
+            told = told_by_folds(
+                chosen, known, keep, folds, band_rows, rng, in_residuals=automatic, nested_coverages=nested
+            )
+            groups = None if data.groups is None else data.groups[noisy]
+            self.calibration_ = Calibration.of(told.band, y[noisy], groups, out_of_fold=True)
+            self.calibration_rows_ = data.positions[noisy]
+            warn_if_unstable(self, data, noisy, learnt.residual)
+            say(f"calibrated on {many(len(noisy), 'row')} by what their folds have not seen")
+
+    def _keeps_folds(self, data: LearningData) -> bool:
+        if len(data) < LEAST_FOLDED_ROWS:
+            return False
+        model = point_model(self.estimator, len(data), 0)
+        rule = chosen_rule(self.residuals, model, ordered=is_splitter(self.cv))
+        return rule == "out-of-fold" or learns_nothing(model)
 
     def _keep(self, problem: BandProblem) -> None:
         """What a page about the fit may remember; a model carries no learning rows along."""

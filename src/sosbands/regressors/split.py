@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sosbands._arguments import check, is_count, is_splitter
 from sosbands._progress import say, speaking
 from sosbands._threads import few_threads
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands._words import listed, many, warn
-from sosbands.conformal import Band, Calibration, CrossCalibration, IntervalMixin, Told
+from sosbands.conformal import Calibration, IntervalMixin, Told, points_needed, side_levels
+from sosbands.conformal.asked import read_kind
 from sosbands.conformal.calibration import SHOWN
 from sosbands.exceptions import LearningRowsWarning, RefittedWarning, TooFewCalibrationPointsWarning
 from sosbands.point_models.user_model import is_fitted, keeps_order, learns_nothing, model_name
-from sosbands.regressors.checks import CROSS, Check, check_parameters, is_cross
-from sosbands.tables.rows import GIVEN, NUMBERS, TABLE, LearningData, RowReader, Rows, groups_without
+from sosbands.regressors.checks import CROSS, OUT_OF_FOLD, Check, check_parameters, is_cross, is_out_of_fold
+from sosbands.regressors.folds import fit_folds
+from sosbands.tables.rows import AUTO, GIVEN, NUMBERS, TABLE, LearningData, RowReader, Rows, groups_without
 
 MODELS = ("estimator", "scale_estimator")  # parameters that may hold a model of the user's
-FOLDS = 5  # of cross-calibrated models without `cv`
-FEATURES = ("n_features_in_", "feature_names_in_")  # that scikit-learn sets where rows are read
-LEAST_ROWS = 3  # so that every copy has two rows to learn from
 GUARANTEE = "the coverage guarantee needs rows that fit has not seen"
 LEARNT_FROM = {
     "conformalize": GUARANTEE,
     "update": GUARANTEE,
     "evaluate": "on new rows coverage may be lower and intervals worse",
 }
-Heard = list[tuple[type[Warning], str]]
 
 
 class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -50,7 +44,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     reader_ : RowReader
         How X is read: as numbers or as columns, by which preprocessor, and which rows were learnt from.
     learning_rows_, calibration_rows_ : ndarray of int
-        Rows given to `fit` that were learnt from and held back; each has all rows with ``calibration_size="cross"``.
+        Rows given to `fit` that were learnt from and held back; each has all rows with ``calibration_size="cross"``
+        and ``"out-of-fold"``, the latter at most those that folds have held out.
     n_unused_rows_ : int
         Rows given to `fit` that were neither, as of very many some are enough.
     """
@@ -129,17 +124,32 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
                         RefittedWarning,
                     )
             rng = check_random_state(self.random_state)
-            if is_cross(self.calibration_size):
-                fit_cross(self, data, rng)
+            if is_cross(self.calibration_size) or (
+                is_out_of_fold(self.calibration_size) and not self._keeps_folds(data)
+            ):
+                fit_folds(self, data, rng)
             else:
                 self._fit_rows(data, rng)
         return self
 
+    def _keeps_folds(self, data: LearningData) -> bool:  # noqa: ARG002
+        """Whether learning from these rows calibrates on them as well, by what its own folds have said of them."""
+        return False
+
     def _fit_rows(self, data: LearningData, rng: np.random.RandomState) -> None:
         """Learn from one part of rows that were read, and calibrate on the other."""
         # 2. Learn from one part of the rows.
+        size = None if is_out_of_fold(self.calibration_size) else self.calibration_size
+        needed = max(map(points_needed, side_levels(self.confidence_level, read_kind(self.calibration))))
+        if size == AUTO and needed > len(data) // 2:
+            raise ValueError(
+                f"calibration_size={AUTO!r} with X of n_samples = {len(data)} rows and n_features = "
+                f"{self.n_features_in_}: a finite interval at confidence level {self.confidence_level:g} takes "
+                f"{needed:.0f} rows to calibrate on, expected at least as many again to learn from; "
+                f"{OUT_OF_FOLD!r} and {CROSS!r} use every row for both"
+            )
         in_order = keeps_order(getattr(self, "cv", None))
-        learn, held = data.split(self.calibration_size, rng, in_order=in_order, most=self._most_rows)
+        learn, held = data.split(size, rng, needed=needed, in_order=in_order, most=self._most_rows)
         self.learning_rows_, self.calibration_rows_ = learn.positions, held.positions
         self.n_unused_rows_ = len(data) - len(learn) - len(held)
         lost = [] if data.groups is None else groups_without(data.groups, held.positions)
@@ -208,75 +218,3 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
 def fit_alike(self: SplitRegressor, X: Any, y: Any, *, groups: Any = None) -> Any:
     """Learn and calibrate as `SplitRegressor.fit` says, every row counting alike."""
     return SplitRegressor.fit(self, X, y, groups=groups)
-
-
-# Cross-calibration: a copy for each fold, that has not seen it, and a model of all rows
-
-
-def fit_cross(model: SplitRegressor, data: LearningData, rng: np.random.RandomState) -> None:
-    """Fit the copies and the model of all rows, and score each row by the copy of its fold."""
-    n = len(data)
-    if n < LEAST_ROWS:
-        raise ValueError(f"calibration_size={CROSS!r} with {n} rows: expected at least {LEAST_ROWS}")
-    cv = getattr(model, "cv", FOLDS)
-    expected = f"an int beside calibration_size={CROSS!r}, because every row must be held out once, by copies alike"
-    check("cv", cv, not is_splitter(cv), expected)
-    folds = fold_of_rows(n, int(cv) if is_count(cv) else FOLDS, rng, data.groups)
-    held = [np.flatnonzero(folds == k) for k in range(int(folds.max()) + 1)]
-    # seeds are drawn before any fit, so that nothing depends on the number of processes
-    seeds = rng.randint(2**31 - 1, size=len(held)).tolist()
-    whole = model.random_state if is_count(model.random_state) else int(rng.randint(2**31 - 1))
-    work = [(np.setdiff1d(np.arange(n), out), out, seed) for out, seed in zip(held, seeds, strict=True)]
-    work.append((np.arange(n), np.arange(0), whole))
-    # each learns from all rows that it is given, in its share of the time, in one of the processes
-    alone: dict[str, Any] = {"calibration_size": None, "verbose": 0}
-    if getattr(model, "max_seconds", None) is not None:
-        alone["max_seconds"] = model.max_seconds / len(work)
-    if getattr(model, "n_jobs", None) is not None:
-        alone["n_jobs"] = None
-    calls = (
-        delayed(_fitted)(
-            clone(model).set_params(random_state=seed, **alone),
-            vars(model),
-            replace(data.take(learnt), groups=None, positions=np.arange(len(learnt))),
-            data.rows.take(out) if len(out) else None,
-        )
-        for learnt, out, seed in work
-    )
-    copies, bands = [], []
-    heard: Heard = []
-    for copy, band, said in Parallel(n_jobs=getattr(model, "n_jobs", None), return_as="generator")(calls):
-        copies.append(copy)
-        bands.append(band)
-        heard += [each for each in said if each not in heard]
-        say(f"{len(copies)} of {len(work)} fits done")
-    given = model.get_params(deep=False)
-    for name, value in vars(copies.pop()).items():
-        if name not in given:
-            setattr(model, name, value)
-    model.calibration_rows_ = np.arange(n)
-    model.calibration_ = CrossCalibration.of_folds(copies, folds, bands[:-1], data.y, data.groups)
-    for category, message in heard:
-        warn(message, category)  # the caller of fit
-
-
-def fold_of_rows(n: int, n_folds: int, rng: np.random.RandomState, labels: AnyArray | None = None) -> IntArray:
-    """The fold of each row, at random: sizes differ by at most one, and so do those of each group in them."""
-    order = rng.permutation(n)
-    if labels is not None:
-        order = order[np.argsort(labels[order], kind="stable")]  # groups one after another, shuffled within
-    folds = np.empty(n, dtype=np.intp)
-    folds[order] = np.arange(n) % min(n_folds, n)
-    return folds
-
-
-def _fitted(copy: Any, read: dict[str, Any], data: LearningData, held: Rows | None) -> tuple[Any, Band | None, Heard]:
-    """The fitted copy, its band at the rows held back from it, and the warnings, which another process would lose.
-
-    It reads rows as the model does whose attributes are `read`, whatever columns its part of them would look like.
-    """
-    vars(copy).update({name: read[name] for name in ("reader_", *FEATURES) if name in read})
-    with warnings.catch_warnings(record=True) as caught, speaking(copy):
-        copy._fit_rows(data, check_random_state(copy.random_state))
-        band = None if held is None else copy.told(held).band
-    return copy, band, [(each.category, str(each.message)) for each in caught]

@@ -38,6 +38,8 @@ KEPT_POINTS = 50_000  # points of no more rows are kept once they are made
 SEEN_ROWS = 2  # calibration rows that may equal learning rows without a warning, beyond what repeated rows explain
 GAP = 0.7071  # stands for missing and infinite entries where rows are known again
 MOST_CATEGORIES = 254  # that boosting can tell apart
+AUTO = "auto"  # in place of a calibration size
+QUARTER, ROOM, MOST_HELD = 0.25, 5, 5000  # what it holds back; docs/guide/calibration.md has what that costs
 
 # How X is read. What a class wants: NUMBERS; TABLE, numbers or else columns that are encoded; CATEGORIES, the same but
 # for tables that boosting takes as they are; DENSE, a table as it is for a model of the user's; GIVEN, whatever a
@@ -107,17 +109,25 @@ class LearningData:
 
     def split(
         self,
-        calibration_size: float | int | None,
+        calibration_size: float | int | str | None,
         rng: np.random.RandomState,
         *,
+        needed: float = 1.0,
         in_order: bool = False,
         most: tuple[int, int] | None = None,
     ) -> tuple[LearningData, LearningData]:
-        """What is learnt from, and what is held back for calibration: of very many rows without groups so many."""
-        if in_order:
-            split = last_rows(len(self), calibration_size, self.groups)
+        """What is learnt from, and what is held back for calibration: of very many rows without groups so many.
+
+        With "auto" as many are held back as `auto_rows` says, of each group; `needed` is how many rows a finite interval
+        takes.
+        """
+        size = auto_rows(len(self), needed) if calibration_size == AUTO else calibration_size
+        if calibration_size == AUTO and self.groups is not None:
+            split = split_groups(self.groups, needed, rng, in_order=in_order)
+        elif in_order:
+            split = last_rows(len(self), size, self.groups)
         else:
-            split = split_rows(len(self), calibration_size, rng, self.groups)
+            split = split_rows(len(self), size, rng, self.groups)
         if most is not None and self.groups is None:
             learn, held = zip(split, most, strict=True)
             split = sampled(*learn, rng), sampled(*held, rng)
@@ -358,6 +368,28 @@ def _is_plain(column: Any) -> bool:
 def row_blocks(n: int) -> list[slice]:
     """The positions of n rows in order, a few thousand at a time."""
     return [slice(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS)]
+
+
+def auto_rows(n: int, needed: float) -> int:
+    """How many of n rows to calibrate on: a quarter, at most some thousands, but what a finite interval takes.
+
+    Five times that up to a third of the rows, so that the quantile is no extreme score, and as many as it takes up to
+    half of them. With m rows the coverage of one model scatters by ``sqrt(level (1 - level)/m)``.
+    """
+    room = min(ROOM * (needed + 1), n / 3)
+    return round(max(min(n * QUARTER, MOST_HELD), room, min(needed, n / 2)))
+
+
+def split_groups(
+    labels: AnyArray, needed: float, rng: np.random.RandomState, *, in_order: bool
+) -> tuple[IntArray, IntArray]:
+    """The same for each group alone, at random or its last rows; a group of one row is learnt from."""
+    held = np.zeros(len(labels), dtype=bool)
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        count = auto_rows(len(rows), needed) if len(rows) > 1 else 0
+        held[rows[len(rows) - count :] if in_order else rng.permutation(rows)[:count]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 def split_rows(
