@@ -1,4 +1,4 @@
-"""A reduced, seeded version of benchmarks/cross_calibration.py; coverage itself is tested with the estimator."""
+"""A reduced, seeded version of benchmarks/calibration_sizes.py; coverage itself is tested with the estimator."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import cross_calibration as study
+import calibration_sizes as study
 
 
 def test_the_study_of_coverage_counts_and_reports():
@@ -23,13 +23,16 @@ def test_the_study_of_coverage_counts_and_reports():
     assert f"| 2 | {mean:.3f} ±" in lines[2]
 
 
-def test_the_report_on_data_sets_pairs_the_draws():
+def test_the_report_on_sizes_pairs_the_draws():
     rows = [
-        {"dataset": "A", "method": "split", "calibration_size": size, "n": 120, "draw": k}
-        | {"mean_width": 2.0, "interval_score": score + k, "coverage": 0.9, "fit_seconds": 1.0}
+        {"dataset": name, "calibration_size": size, "n": 150, "draw": k}
+        | {"interval_score": score + k, "coverage": 0.9, "fit_seconds": seconds, "worst_set_coverage": 0.7}
+        for name in "AB"
         for k in range(2)
-        for size, score in ((0.5, 10.0), ("cross", 5.0))
+        for size, score, seconds in ((0.5, 10.0, 1.0), ("auto", 5.0, 2.0))
     ]
-    changes = np.array([5 / 10 - 1, 6 / 11 - 1]) * 100
-    error = changes.std(ddof=1) / np.sqrt(2)
-    assert f"| {changes.mean():+.1f} ± {error:.1f} % |" in study.report_real(rows)[2]
+    mean = np.exp(np.mean(np.log([5 / 10, 6 / 11])))
+    half, auto = study.report_sizes(rows)[2:]
+    assert half.startswith("| 150 | 0.5 | 2 | 1.000 ± 0.000 |")
+    assert auto.startswith(f"| 150 | auto | 2 | {mean:.3f} ±")
+    assert auto.endswith("| 1.00 | 0.900, 0.000 | 0.700 | 2.00 |")
