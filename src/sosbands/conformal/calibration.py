@@ -61,6 +61,8 @@ class Calibration:
     out_of_fold : bool
         Whether the rows were learnt from, but scored by what had not seen their fold: the level is what is seen, and
         not proven.
+    hashes : array of shape (m,) or None
+        By which the rows are known again, where the model has them.
     """
 
     copies: ClassVar[Sequence[Any]] = ()  # that have scored the rows, of a `CrossCalibration`
@@ -73,10 +75,11 @@ class Calibration:
     decay: float | None = None
     n_learnt: int = 0
     out_of_fold: bool = False
+    hashes: AnyArray | None = None
 
     @classmethod
     def of(cls, band: Band, y: Array, groups: Any = None, likelihood_ratio: Any = None, **origin: Any) -> Calibration:
-        """Score the observations `y` against their band; `origin` is `n_learnt` or `out_of_fold`."""
+        """Score the observations `y` against their band; `origin` is `n_learnt`, `out_of_fold`, `hashes`."""
         if not len(band):
             raise ValueError("X has no rows: expected at least one calibration point")
         labels = None if groups is None else read_groups(groups, len(band))
@@ -116,6 +119,7 @@ class Calibration:
             _joined(self.groups, new.groups),
             _joined(self.weights, new.weights),
             _joined(self.inner_places, new.inner_places),
+            hashes=_joined(self.hashes, new.hashes),
         ).faded(window=window, decay=decay)
         kept = len(joined) if window is None or new.groups is not None else max(0, window - len(new))
         learnt = min(len(joined), min(kept, self.n_learnt) + new.n_learnt)
@@ -131,11 +135,9 @@ class Calibration:
 
     def _taken(self, rows: IntArray) -> Calibration:
         """Some of the rows, in this order."""
-        groups, weights, inner = (
-            None if each is None else each[rows] for each in (self.groups, self.weights, self.inner_places)
-        )
-        found = Calibration(self.lower_scores[rows], self.upper_scores[rows], groups, weights, inner, self.decay)
-        return replace(found, out_of_fold=self.out_of_fold)
+        names = ("lower_scores", "upper_scores", "groups", "weights", "inner_places", "hashes")
+        some = {name: each[rows] for name in names if (each := getattr(self, name)) is not None}
+        return Calibration(**some, decay=self.decay, out_of_fold=self.out_of_fold)
 
     def age_weights(self) -> Array:
         """What each row counts beside a new row, ``decay^(m - i)`` for row i of 0 to m - 1; ones without a decay."""

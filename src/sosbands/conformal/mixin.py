@@ -53,9 +53,12 @@ class IntervalMixin:
         """Prediction, uncalibrated ends and their units at the rows of X."""
         raise NotImplementedError(f"{type(self).__name__} must define told(X)")
 
-    def _learnt_rows(self, told: Told, y: Array, caller: str) -> int:  # noqa: ARG002
-        """How many of the rows given to the method `caller` were learnt from, with a warning, where that is known."""
-        return 0
+    def _known_rows(self, told: Told, y: Array, caller: str) -> dict[str, Any]:  # noqa: ARG002
+        """What calibration remembers of where rows are from, `n_learnt` and `hashes`, where the model knows them.
+
+        The user of the method `caller` is warned of rows that were learnt from or calibrated on.
+        """
+        return {}
 
     @property
     def support_limit(self) -> float:
@@ -141,8 +144,8 @@ class IntervalMixin:
             self.calibration_.check_offers(caller)
         told = self.told(X)
         target = read_target(y, len(told))
-        seen = self._learnt_rows(told, target, caller)
-        return Calibration.of(told.band, target, groups, likelihood_ratio, n_learnt=seen)
+        known = self._known_rows(told, target, caller)
+        return Calibration.of(told.band, target, groups, likelihood_ratio, **known)
 
     def set_output(self, *, intervals: str | None = None) -> Self:
         """Choose what `predict_interval` returns.
@@ -318,7 +321,7 @@ class IntervalMixin:
         found = self.calibration_.intervals(told, asked)
         found.warn(self.support_limit)
         observed = read_target(y, len(told))
-        self._learnt_rows(told, observed, "evaluate")
+        self._known_rows(told, observed, "evaluate")
         row = evaluate_intervals(
             observed,
             found.lower[:, 0],

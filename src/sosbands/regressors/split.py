@@ -21,7 +21,7 @@ from sosbands.exceptions import LearningRowsWarning, RefittedWarning, TooFewCali
 from sosbands.point_models.user_model import is_fitted, keeps_order, learns_nothing, model_name
 from sosbands.regressors.checks import CROSS, OUT_OF_FOLD, Check, check_parameters, is_cross, is_out_of_fold
 from sosbands.regressors.folds import fit_folds
-from sosbands.tables.rows import AUTO, GIVEN, NUMBERS, TABLE, LearningData, RowReader, Rows, groups_without
+from sosbands.tables.rows import AUTO, GIVEN, NUMBERS, TABLE, LearningData, RowReader, Rows, groups_without, learnt_rows
 
 MODELS = ("estimator", "scale_estimator")  # parameters that may hold a model of the user's
 GUARANTEE = "the coverage guarantee needs rows that fit has not seen"
@@ -29,6 +29,10 @@ LEARNT_FROM = {
     "conformalize": GUARANTEE,
     "update": GUARANTEE,
     "evaluate": "on new rows coverage may be lower and intervals worse",
+}
+CALIBRATED_ON = {
+    "update": "twice the same rows say no more than once, and are taken for twice as many",
+    "evaluate": "of these the level is met by construction, so that the coverage says nothing about new rows",
 }
 
 
@@ -164,24 +168,28 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         self.reader_ = self.reader_.remembering(learn)
         # 3. Calibrate on the other.
         if len(held):
-            self.calibration_ = Calibration.of(self._tell(held.rows).band, held.y, held.groups)
+            hashes = self.reader_.hashes_of(held.rows, held.y)
+            self.calibration_ = Calibration.of(self._tell(held.rows).band, held.y, held.groups, hashes=hashes)
             say(f"calibrated on {many(len(held), 'row')}")
 
     def _has_own_model(self) -> bool:
         """Whether a model of the user's is at work, which may use as many threads as it likes."""
         return any(getattr(self, name, None) is not None for name in MODELS)
 
-    def _learnt_rows(self, told: Told, y: Array, caller: str) -> int:
-        """How many rows were learnt from, beyond chance; if any, a warning."""
-        if caller == "evaluate" and learns_nothing(getattr(self, "estimator_", None)):
-            return 0
-        seen = self.reader_.learnt_from(told.rows, y)
+    def _known_rows(self, told: Told, y: Array, caller: str) -> dict[str, Any]:
+        learnt = self.reader_.hashes
+        if learnt is None or (caller == "evaluate" and learns_nothing(getattr(self, "estimator_", None))):
+            learnt = np.zeros(0)
+        hashes, found = self.reader_.hashes_of(told.rows, y), f"of the {len(y)} rows given to {caller} were"
+        seen = learnt_rows(hashes, learnt) if len(learnt) else 0
         if seen:
-            warn(
-                f"{seen} of the {len(y)} rows given to {caller} were learnt from in fit: {LEARNT_FROM[caller]}",
-                LearningRowsWarning,
-            )
-        return seen
+            warn(f"{seen} {found} learnt from in fit: {LEARNT_FROM[caller]}", LearningRowsWarning)
+        made = vars(self).get("calibration_")
+        if caller != "conformalize" and not seen and made is not None and made.hashes is not None:
+            again = learnt_rows(hashes, np.sort(made.hashes))
+            if again:
+                warn(f"{again} {found} calibrated on already: {CALIBRATED_ON[caller]}", LearningRowsWarning)
+        return {"n_learnt": seen, "hashes": hashes}
 
     def __sklearn_is_fitted__(self) -> bool:
         return "reader_" in vars(self) and self.reader_.hashes is not None

@@ -315,6 +315,8 @@ def _promised(model: Any, side: str) -> str:
         return _cross_promise(model, min(sizes), len(sizes), side)
     worth = [float(part.age_weights().sum()) for _, part in calibration.parts()]
     start = f"Calibrated on {many(len(calibration), 'row')}"
+    if calibration.out_of_fold:
+        start += ", each by what was learnt without its fold"
     if calibration.groups is not None:
         start += f" in {many(len(sizes), 'group')} of {min(sizes)} to {max(sizes)}"
     if model.n_learnt_calibration_rows_:
@@ -325,19 +327,21 @@ def _promised(model: Any, side: str) -> str:
     if calibration.decay is not None:
         start += f", older ones counting less (each {_percent(calibration.decay)} of the next)"
     within = "within each group " if calibration.groups is not None else ""
-    both = f"{within}at least {_percent(level)} of new rows {FALL[side]}"
+    least = "about" if calibration.out_of_fold else "at least"
+    both = f"{within}{least} {_percent(level)} of new rows {FALL[side]}"
     if model.calibration == "asymmetric" and side == BOTH:
         half = _percent((1 - level) / 2)
-        both += f", at most {half} below and at most {half} above it"
+        most = "about" if calibration.out_of_fold else "at most"
+        both += f", {most} {half} below and {most} {half} above it"
     if calibration.weights is not None:
         both += ", if the likelihood ratios are right"
     short = _shortage(model, min(worth), side)
     drift = DRIFTING if calibration.decay is not None else ""
     late = LATER if keeps_order(getattr(model, "cv", None)) else ""
-    return (
-        f"{start}: {both}, on average over calibration sets and over rows like those, whatever the distribution."
-        f"{short}{drift}{late}"
-    )
+    holds = "on average over calibration sets and over rows like those, whatever the distribution"
+    if calibration.out_of_fold:
+        holds = "on average over rows like those: that is seen, not proven"
+    return f"{start}: {both}, {holds}.{short}{drift}{late}"
 
 
 def _cross_promise(model: Any, smallest: int, n_groups: int, side: str) -> str:

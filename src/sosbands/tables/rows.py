@@ -121,8 +121,8 @@ class LearningData:
         With "auto" as many are held back as `auto_rows` says, of each group; `needed` is how many rows a finite interval
         takes.
         """
-        size = auto_rows(len(self), needed) if calibration_size == AUTO else calibration_size
-        if calibration_size == AUTO and self.groups is not None:
+        size = auto_rows(len(self), needed) if isinstance(calibration_size, str) else calibration_size
+        if isinstance(calibration_size, str) and self.groups is not None:
             split = split_groups(self.groups, needed, rng, in_order=in_order)
         elif in_order:
             split = last_rows(len(self), size, self.groups)
@@ -276,7 +276,7 @@ class RowReader:
 
     def remembering(self, data: LearningData) -> RowReader:
         """The reader that knows these learning rows again; without points it knows their mean, if they are numbers."""
-        learnt = replace(self, hashes=np.sort(self._hashes(data.rows, data.y)))
+        learnt = replace(self, hashes=np.sort(self.hashes_of(data.rows, data.y)))
         numbers = None if self.mean is not None else finite_numbers(data.rows.table)
         return learnt if numbers is None else replace(learnt, mean=numbers.mean(axis=0), scale=numbers.std(axis=0))
 
@@ -330,11 +330,7 @@ class RowReader:
 
     # -------------------------------------------------- rows seen before
 
-    def learnt_from(self, rows: Rows, y: Array) -> int:
-        """How many rows with these targets were learnt from, beyond chance."""
-        return 0 if self.hashes is None else learnt_rows(self._hashes(rows, y), self.hashes)
-
-    def _hashes(self, rows: Rows, y: Array) -> AnyArray:
+    def hashes_of(self, rows: Rows, y: Array) -> AnyArray:
         """Of numbers as given, of other rows as the preprocessor shows them, or by checksums of their cells."""
         if self.kind == NUMBERS:
             return row_hashes(rows.table, y)
