@@ -19,7 +19,7 @@ from sosbands.conformal import Calibration
 from sosbands.conformal.cross import cross_intervals, proven_coverage
 from sosbands.exceptions import CrossedIntervalsWarning, LearningRowsWarning, TooFewCalibrationPointsWarning
 from sosbands.plotting import plot_active_rows, plot_bands, plot_calibration
-from sosbands.regressors.split import fold_of_rows
+from sosbands.regressors.folds import fold_of_rows
 from sosbands.report import write_page
 
 FIXED = {

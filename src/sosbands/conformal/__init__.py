@@ -1,5 +1,6 @@
 """Conformal calibration: the quantile, the scores and their inverse, and the interface of interval regressors."""
 
+from sosbands.conformal.arrays import ArrayIntervals
 from sosbands.conformal.asked import Intervals
 from sosbands.conformal.band import Band, Knots, Told, interval, lower_scores, symmetric_scores, upper_scores
 from sosbands.conformal.calibration import Calibration, side_levels
@@ -17,6 +18,7 @@ from sosbands.conformal.scores import SCORES, AddedScore, NestedScore, ScaledSco
 __all__ = [
     "SCORES",
     "AddedScore",
+    "ArrayIntervals",
     "Band",
     "Calibration",
     "CrossCalibration",

@@ -143,7 +143,7 @@ def warn_if_unstable(model: Any, data: LearningData, rows: IntArray, residual: A
         found = f"it has {free} coefficients for {len(y)} rows and nearly passes through them"
     if found:
         warn(
-            f"calibration_size={OUT_OF_FOLD!r} with the unstable {model_name(model.estimator_)}: {found}. Its coverage "
-            f"may be far below the level; take a steadier model, or a calibration_size with a proof ('auto', {CROSS!r})",
+            f"calibration_size={OUT_OF_FOLD!r} with the unstable {model_name(model.estimator_)}: {found}. The coverage "
+            f"may be far below the level; take a steadier model, or a calibration_size with a proof: 'auto', {CROSS!r}",
             UnstableModelWarning,
         )

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sosbands._progress import say, speaking
 from sosbands._threads import few_threads
-from sosbands._types import AnyArray, Array, IntArray
+from sosbands._types import Array, IntArray
 from sosbands._words import listed, many, warn
 from sosbands.conformal import Calibration, IntervalMixin, Told, points_needed, side_levels
 from sosbands.conformal.asked import read_kind

@@ -118,7 +118,7 @@ class LearningData:
     ) -> tuple[LearningData, LearningData]:
         """What is learnt from, and what is held back for calibration: of very many rows without groups so many.
 
-        With "auto" as many are held back as `auto_rows` says, of each group; `needed` is how many rows a finite interval
+        With "auto" as many are held back as `auto_rows` says, of each group; `needed` is how many a finite interval
         takes.
         """
         size = auto_rows(len(self), needed) if isinstance(calibration_size, str) else calibration_size
