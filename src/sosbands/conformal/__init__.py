@@ -14,6 +14,7 @@ from sosbands.conformal.quantile import (
     weighted_conformal_quantile,
 )
 from sosbands.conformal.scores import SCORES, AddedScore, NestedScore, ScaledScore, Score, move_in_words
+from sosbands.conformal.target import TargetScale
 
 __all__ = [
     "SCORES",
@@ -29,6 +30,7 @@ __all__ = [
     "Places",
     "ScaledScore",
     "Score",
+    "TargetScale",
     "Told",
     "conformal_quantile",
     "conformal_rank",

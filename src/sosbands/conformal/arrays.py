@@ -80,7 +80,7 @@ class ArrayIntervals(IntervalMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scored(self, caller: str, X: Any, *given: Any) -> Calibration:
         if caller == "conformalize":
-            vars(self).pop("columns_", None)
+            self.__dict__.pop("columns_", None)
         made = super()._scored(caller, X, *given)
         self.columns_ = list(_columns(X))
         return made

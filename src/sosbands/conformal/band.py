@@ -15,6 +15,7 @@ import numpy as np
 
 from sosbands._threads import cached_property
 from sosbands._types import Array, BoolArray, IntArray
+from sosbands.conformal.target import TargetScale
 
 EPS = float(np.finfo(np.float64).eps)
 ROUNDING = 3 * np.finfo(np.float64).eps  # relative; above what a difference, a quotient and two products lose
@@ -127,6 +128,8 @@ class Band:
     knots : Knots, optional
         Nested bands around `lower`, which is then `upper` too: scores grow from knot to knot instead of in one unit,
         and `least_score` is 0. The units are those beyond the last knot.
+    target : TargetScale, optional
+        All of this is on its scale, observations and the ends of intervals are not.
     """
 
     lower: Array
@@ -136,6 +139,7 @@ class Band:
     support: Array | None = None
     least_score: float = -np.inf
     knots: Knots | None = None
+    target: TargetScale | None = None
 
     def __post_init__(self) -> None:
         if self.upper_unit is None:
@@ -165,7 +169,15 @@ class Band:
         below, above = (unit if unit.ndim == 0 else unit[rows] for unit in self.units)
         support = None if self.support is None else self.support[rows]
         knots = None if self.knots is None else self.knots.take(rows)
-        return Band(self.lower[rows], self.upper[rows], below, above, support, self.least_score, knots)
+        return Band(self.lower[rows], self.upper[rows], below, above, support, self.least_score, knots, self.target)
+
+    def seen(self, y: Array) -> Array:
+        """Observations on the scale of the band."""
+        return y if self.target is None else self.target.forward(y)
+
+    def given(self, values: Array, side: int = 0) -> Array:
+        """Values on the scale of the band in units of the target; as lower (-1) or upper (1) ends outwards."""
+        return values if self.target is None else self.target.backward(values, side)
 
     @property
     def units(self) -> tuple[Array, Array]:
@@ -213,6 +225,7 @@ class Told:
             _joined([band.support for band in bands]),
             bands[0].least_score,
             Knots.joined(knots) if knots else None,
+            bands[0].target,
         )
         return cls(band, _joined(predictions), rows)
 
@@ -227,16 +240,18 @@ def lower_scores(band: Band, y: Array) -> Array:
 
     Where the unit is 0: infinite below the end, 0 at it, minus infinity above it. Never below the band's `least_score`.
     """
+    distance = band.lower - band.seen(y)
     if band.knots is not None:
-        return band.knots.scores(band.lower - y, 0)
-    return np.maximum(_in_units(band.lower - y, band.units[0]), band.least_score)
+        return band.knots.scores(distance, 0)
+    return np.maximum(_in_units(distance, band.units[0]), band.least_score)
 
 
 def upper_scores(band: Band, y: Array) -> Array:
     """Distance of each observation above the upper end, ``(y - upper)/upper_unit``; as `lower_scores`."""
+    distance = band.seen(y) - band.upper
     if band.knots is not None:
-        return band.knots.scores(y - band.upper, 1)
-    return np.maximum(_in_units(y - band.upper, band.units[1]), band.least_score)
+        return band.knots.scores(distance, 1)
+    return np.maximum(_in_units(distance, band.units[1]), band.least_score)
 
 
 def symmetric_scores(band: Band, y: Array) -> Array:
@@ -274,7 +289,7 @@ def interval(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Arra
     """
     if band.knots is not None:  # which reach from one centre, so that nothing crosses
         lower, upper = band.lower - band.knots.reach(q_lo, 0), band.upper + band.knots.reach(q_up, 1)
-        return np.stack([lower, upper], axis=1), np.zeros(len(band), dtype=bool)
+        return np.stack([band.given(lower, -1), band.given(upper, 1)], axis=1), np.zeros(len(band), dtype=bool)
     lower_unit, upper_unit = band.units
     with np.errstate(over="ignore"):
         lower, upper = band.lower - reach(q_lo, lower_unit), band.upper + reach(q_up, upper_unit)
@@ -283,8 +298,8 @@ def interval(band: Band, q_lo: Array | float, q_up: Array | float) -> tuple[Arra
     # rounding must not push an end of a barely open interval past its midpoint
     lower = np.where(centred, np.minimum(lower, middle), lower)
     upper = np.where(centred, np.maximum(upper, middle), upper)
-    ends = np.stack([np.where(crossed, middle, lower), np.where(crossed, middle, upper)], axis=1)
-    return ends, crossed
+    lower, upper = (np.where(crossed, middle, end) for end in (lower, upper))
+    return np.stack([band.given(lower, -1), band.given(upper, 1)], axis=1), crossed
 
 
 def side_reach(band: Band, q: Array | float, side: int, *, outwards: bool) -> Array:

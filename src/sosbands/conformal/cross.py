@@ -67,7 +67,10 @@ class CrossCalibration(Calibration):
         for level in asked.levels:
             ends = cross_intervals(bands, self, self.folds, level, asked.kind, asked.lower_share, labels)
             short = self.shortage(ends * (-1.0, 1.0), level, asked.kind, asked.lower_share, labels)
-            made.append((*without_crossing(ends, told.band), short))
+            ends, crossed = without_crossing(ends, told.band)
+            made.append(
+                (np.stack([told.band.given(ends[:, 0], -1), told.band.given(ends[:, 1], 1)], axis=1), crossed, short)
+            )
         return Intervals.of(told, asked, made)
 
     def check_offers(self, wanted: str) -> None:

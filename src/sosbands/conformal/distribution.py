@@ -23,7 +23,7 @@ def inner_places(band: Band, y: Array) -> Array:
 
     Where the ends cross, their midpoint is the whole band.
     """
-    low, high = core(band)
+    (low, high), y = core(band), band.seen(y)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip(np.where(high > low, (y - low) / (high - low), HALF), 0.0, 1.0)
     return np.where(y < low, -np.inf, np.where(y > high, np.inf, share))
@@ -73,7 +73,7 @@ class Places:
         position = np.broadcast_to(self._position(q, test_weights), (len(band),))
         finite = np.isfinite(position)
         at = np.where(finite, position, 0).astype(np.intp)
-        return np.where(finite, self._carried(band, at, upwards=q > HALF), position)
+        return band.given(np.where(finite, self._carried(band, at, upwards=q > HALF), position), 1 if q > HALF else -1)
 
     def probabilities(self, band: Band, y: Array, test_weights: Array | None = None) -> Array:
         """Of a new observation up to y, at each row: ``(#{below y} + (#{at y} + 1)/2) / (m + 1)``.
@@ -97,7 +97,7 @@ class Places:
         columns = [
             self._carried(band, np.full(len(band), k), upwards=u > HALF) for k, u in zip(at, levels, strict=True)
         ]
-        return np.stack(columns, axis=1)
+        return np.stack([band.given(each) for each in columns], axis=1)
 
     def _position(self, q: float, test_weights: Array | None) -> Array:
         """Among the places, from 0 on; infinite where none of them is the quantile."""

@@ -29,21 +29,25 @@ class TypicalRows:
 
     Attributes
     ----------
-    unit, lower, upper : ndarray of shape (n,)
-        Base scale and band functions at learning rows, at most 1000 of them, drawn at random.
+    unit, lower, upper, prediction : ndarray of shape (n,)
+        Base scale, band functions and prediction at learning rows, at most 1000 of them, drawn at random.
     point, row : ndarray of shape (d,), int
         Noise features of the typical row, and its position in what `fit` was given: of all learning rows the one
         nearest to the medians of noise features and band, in standard deviations.
     landmark_rows : pair of ndarray of int
         Positions in what `fit` was given of the landmarks below and above.
+    least : float
+        The least target of all learning rows, on the scale of learning.
     """
 
     unit: Array
     lower: Array
     upper: Array
+    prediction: Array
     point: Array
     row: int
     landmark_rows: tuple[IntArray, IntArray]
+    least: float
 
     @classmethod
     def of(
@@ -51,10 +55,12 @@ class TypicalRows:
         points: Array,
         unit: Array,
         values: tuple[Array, Array],
+        prediction: Array,
         rows: IntArray,
         functions: tuple[SoSFunction, SoSFunction],
+        least: float,
     ) -> TypicalRows:
-        """From what the kernel sees of learning rows, base scale, both bands there, and positions in `fit`."""
+        """From what the kernel sees of learning rows, base scale, bands and prediction there, positions in `fit`."""
         table = np.column_stack([points, values[0] + values[1]])
         spread = table.std(axis=0)
         away = (table - np.median(table, axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -64,8 +70,8 @@ class TypicalRows:
             some = np.sort(np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False))
         place = {point.tobytes(): k for k, point in reversed(list(enumerate(points)))}  # of equal points the first
         below, above = (rows[[place[each.tobytes()] for each in side.features.landmarks]] for side in functions)
-        lower, upper = values[0][some], values[1][some]
-        return cls(unit[some], lower, upper, points[middle].copy(), int(rows[middle]), (below, above))
+        told = values[0][some], values[1][some], prediction[some]
+        return cls(unit[some], *told, points[middle].copy(), int(rows[middle]), (below, above), least)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from sosbands.bands.settings import OPEN, is_auto
 from sosbands.bands.views import BASE_SCALES, INPUTS, LENGTHSCALES, read_noise_features
 from sosbands.conformal import SCORES
 from sosbands.conformal.asked import read_kind, read_level
+from sosbands.conformal.target import NAMED, is_transformer, read_range
 from sosbands.kernels import resolve_kernel
 from sosbands.tables.rows import AUTO
 from sosbands.tuning.rules import Rules
@@ -136,6 +137,12 @@ CHECKS: Mapping[str, Check] = {
     ),
     "random_state": rule("random_state", _is_seed, "an int >= 0, a numpy RandomState or None"),
     "residuals": one_of("residuals", RESIDUALS),
+    "target_range": lambda value: None if value is None or is_auto(value) else read_range(value),
+    "target_transform": rule(
+        "target_transform",
+        lambda t: t in (None, "auto", *NAMED) if t is None or isinstance(t, str) else is_transformer(t),
+        "'auto', None, 'log', 'sqrt', or a transformer with fit, transform and inverse_transform",
+    ),
     "symmetry_penalty": rule(
         "symmetry_penalty",
         lambda value: is_auto(value) or not isinstance(value, str),

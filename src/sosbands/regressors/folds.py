@@ -26,7 +26,6 @@ from sosbands.point_models.user_model import (
     learns_nothing,
     model_name,
     predict_held_out,
-    predict_in_blocks,
     shuffled_folds,
 )
 from sosbands.regressors.checks import CROSS, OUT_OF_FOLD, is_cross
@@ -137,7 +136,7 @@ def warn_if_unstable(model: Any, data: LearningData, rows: IntArray, residual: A
     if worse.mean() > max(MOST_WORSE * before.mean(), 3 * worse.std() / np.sqrt(len(worse))):
         found = f"its mean error was {before.mean():.3g} when learnt from half of the rows"
         found += f" and {np.abs(residual).mean():.3g} from most of them: more rows make it worse"
-    inside = y - predict_in_blocks(model.estimator_, X, False)[0]
+    inside = y - np.concatenate([model._center(block) for block in data.rows.blocks()])
     free = int(np.count_nonzero(getattr(last_step(model.estimator_), "coef_", 0.0)))
     if free > len(y) / 2 and np.sqrt(np.mean(inside**2)) < np.sqrt(np.mean(residual**2)) / 2:
         found = f"it has {free} coefficients for {len(y)} rows and nearly passes through them"

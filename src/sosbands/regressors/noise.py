@@ -41,7 +41,7 @@ from sosbands.bands.views import (
     needed_scales,
     read_noise_features,
 )
-from sosbands.conformal import SCORES, Band, NestedScore, Score, Told
+from sosbands.conformal import SCORES, Band, NestedScore, Score, TargetScale, Told
 from sosbands.explanation import TypicalRows
 from sosbands.kernels import StationaryKernel
 from sosbands.point_models import GaussianProcess, ModelBlend
@@ -209,7 +209,9 @@ def model_lengthscales(estimator: Any, preprocessor: Any, *, sees_points: bool) 
 # What the data choose
 
 
-def choose_noise(model: Any, asked: NoiseSettings, data: NoiseData, rng: np.random.RandomState) -> TuningReport | None:
+def choose_noise(
+    model: Any, asked: NoiseSettings, data: NoiseData, rng: np.random.RandomState, target: TargetScale | None = None
+) -> TuningReport | None:
     """What to take for whatever is "auto"; None if nothing is."""
     if data.r.any():  # there is no scale of nothing
         fine = MODEL in data.facts.scales or asked.base_scale not in (MODEL, BOTH)
@@ -243,7 +245,8 @@ def choose_noise(model: Any, asked: NoiseSettings, data: NoiseData, rng: np.rand
     options = fixed | {"solver": asked.bands.solver} | ({} if asked.bands.normalize else {"normalize": False})
     end = np.inf if model.max_seconds is None else perf_counter() + model.max_seconds
     policy = _automatic(model.confidence_level, rules, asked, data, seed)
-    return choose(data.facts, data.r, policy, options=options, deadline=end, weights=data.weights, **running)
+    given = {"options": options, "deadline": end, "weights": data.weights, "target": target}
+    return choose(data.facts, data.r, policy, **given, **running)
 
 
 def _view(asked: NoiseSettings, data: NoiseData) -> NoiseView:
@@ -309,6 +312,7 @@ class BandProblem:
     rows: IntArray  # positions in what was given to `fit`
     settings: BandSettings  # nothing is left open
     conformal_score: str
+    prediction: Array
     weights: Array | None = None
 
     @classmethod
@@ -319,7 +323,8 @@ class BandProblem:
         z, settings = data.r / unit, chosen.bands
         units = _units(settings, points, z, 0.0 if in_residuals else settings.learning_coverage, data.weights)
         settings = settings.replace(normalize=units)
-        return cls(view, points, z, unit, data.rows, settings, chosen.conformal_score, data.weights)
+        score, prediction = chosen.conformal_score, data.facts.prediction
+        return cls(view, points, z, unit, data.rows, settings, score, prediction, data.weights)
 
     def with_rank(self, most: float) -> BandProblem:
         """The problem with as many features as its rows take, of bands that cover at most this share of them."""
@@ -397,6 +402,8 @@ class NoiseModel:
         describes and intervals do not use.
     nested_certificates : list of dict
         As `certificate`, of each step.
+    target : TargetScale or None
+        On whose scale prediction and bands are, where that is not the target's own, and its range.
     """
 
     view: NoiseView
@@ -414,9 +421,16 @@ class NoiseModel:
     size_forest: Any = None
     nested: NestedFunctions | None = None
     nested_certificates: tuple[dict[str, Any], ...] = ()
+    target: TargetScale | None = None
 
     @classmethod
-    def learn(cls, problem: BandProblem, size_forest: Any = None, nested_coverages: Any = None) -> NoiseModel:
+    def learn(
+        cls,
+        problem: BandProblem,
+        size_forest: Any = None,
+        nested_coverages: Any = None,
+        target: TargetScale | None = None,
+    ) -> NoiseModel:
         """Solve the problem, and each step of nested bands."""
         coverages = () if nested_coverages is None else tuple(nested_coverages)
         problem = problem.with_rank(max(problem.settings.learning_coverage, *coverages, 0.0))
@@ -425,6 +439,7 @@ class NoiseModel:
         lower, upper = deployed_pair(*problem.widened(bands))
         values = bands.values_lower, bands.values_upper
         means = float(values[0].mean()), float(values[1].mean())
+        least = float(np.min(problem.prediction + problem.unit * problem.z))
         score, functions = SCORES[problem.conformal_score].fitted(*means), None
         certificates: tuple[dict[str, Any], ...] = ()
         if coverages:
@@ -444,11 +459,12 @@ class NoiseModel:
             problem.rows[bands.active_lower],
             problem.rows[bands.active_upper],
             bands.certificate,
-            TypicalRows.of(problem.points, problem.unit, values, problem.rows, (lower, upper)),
+            TypicalRows.of(problem.points, problem.unit, values, problem.prediction, problem.rows, (lower, upper)),
             len(problem.z),
             size_forest if FOREST in problem.view.scales else None,
             functions,
             certificates,
+            target,
         )
 
     @property
@@ -468,7 +484,9 @@ class NoiseModel:
         else:
             below, above, support = evaluate_pair(self.lower, self.upper, points)
         band: Band = self.score.band(facts.prediction, below, above, support, unit)
-        return Told(band, facts.prediction)
+        if self.target is None:
+            return Told(band, facts.prediction)
+        return Told(replace(band, target=self.target), self.target.backward(facts.prediction))
 
     def columns(self, inputs: list[str]) -> dict[str, IntArray]:
         """Columns of the noise features, by the column of the table (`inputs`), or by what else they are made of."""
@@ -488,6 +506,7 @@ def told_by_folds(
     *,
     in_residuals: bool,
     nested_coverages: Any = None,
+    target: TargetScale | None = None,
 ) -> Told:
     """What bands say of the rows of each fold that were learnt, with the same settings, from the others.
 
@@ -497,7 +516,7 @@ def told_by_folds(
     for held in folds:
         some = data.take(sampled(np.setdiff1d(kept, held), most, rng))
         problem = BandProblem.of(chosen, some, in_residuals=in_residuals)
-        parts.append(NoiseModel.learn(problem, None, nested_coverages).told(data.facts.take(held)))
+        parts.append(NoiseModel.learn(problem, None, nested_coverages, target).told(data.facts.take(held)))
     return Told.joined(parts).take(np.argsort(np.concatenate(folds)))
 
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.stats import skew
 from sklearn.utils.validation import check_is_fitted
 
-from sosbands._arguments import check_choice, is_splitter
+from sosbands._arguments import check, check_choice, is_splitter
 from sosbands._progress import say
 from sosbands._threads import few_threads
-from sosbands._types import Array
+from sosbands._types import Array, IntArray
 from sosbands._words import many
 from sosbands.bands import BandSettings
 from sosbands.bands.functions import evaluate_pair
+from sosbands.bands.settings import is_auto
 from sosbands.bands.views import FOREST, MODEL, RowFacts
-from sosbands.conformal import Calibration, Told
+from sosbands.conformal import Calibration, TargetScale, Told
 from sosbands.conformal.asked import SIDES, Asked, calibration_of, read_kind, read_level
+from sosbands.conformal.target import LOG, SQRT
 from sosbands.exceptions import LITTLE_SUPPORT, NO_SUPPORT
 from sosbands.explanation import Explanation
 from sosbands.explanation.explain import Bands, explain_width
-from sosbands.point_models import learn_residuals
+from sosbands.point_models import LearntResiduals, learn_residuals
 from sosbands.point_models.blend import model_words, point_model
 from sosbands.point_models.residuals import chosen_rule
 from sosbands.point_models.user_model import learns_nothing, predict_rows, predict_with_spread
@@ -50,6 +54,23 @@ LEARNING_ROWS, CALIBRATION_ROWS = 500_000, 200_000  # at most: more take time an
 ENOUGH_ROWS = 4_000  # of learning rows, above which not every fold has to be predicted for the noise to be learnt,
 NOISE_ROWS = 20_000  # and residuals of which no more are looked at
 LEAST_FOLDED_ROWS = 10  # from which on the folds of one fit can also calibrate
+COMPARED_ROWS = 1000  # on which scales of the target are compared
+FEW_SKEWED, LEAST_SKEW = 40, 1.0  # fewer rows, and less skew of the targets, give no reason to try another scale,
+TRANSFORM_BONUS = 0.01  # which must be better by so much, in logarithms of the score
+
+
+class Known(NamedTuple):
+    """Everything about learning rows before bands, with the target on one scale."""
+
+    target: TargetScale | None
+    learnt: LearntResiduals
+    rms: float  # root mean square of the residuals
+    noise: NoiseData
+    keep: IntArray  # rows of it that the bands are learnt from
+    forest: Any
+    tuning: TuningReport | None
+
+
 BAND_ROWS = 10_000  # of these, for the bands: features of all of them are in memory at once
 
 
@@ -124,6 +145,15 @@ class SoSBandRegressor(SplitRegressor):
         one fit for several levels: intervals and quantiles lie at or between bands that were learnt for levels like
         theirs, where otherwise one band is moved. One calibration serves all levels, and intervals are nested in the
         level; `conformal_score` is not used.
+    target_range : pair, "auto" or None
+        Least and largest value that a target can have, such as ``(0, None)`` for counts and prices: ends and
+        predictions beyond are cut off, which loses no coverage. "auto" cuts nothing, and `summary` says where it would
+        be of use.
+    target_transform : {"auto", None, "log", "sqrt"} or transformer
+        The scale on which model and bands are learnt; predictions and intervals are carried back, and hold the same
+        observations. Any increasing transformer of scikit-learn's kind will do. "auto" tries the logarithm, or the root
+        of targets with zeros, if they are at least 0 and clearly skewed, and takes it if intervals in units of the
+        target are better on held-out rows. Where a transform is used `predict` gives medians rather than means.
     rules : Rules, optional
         By which criterion and tests tuning decides (`sosbands.tuning.Rules`); its seed is not used, because
         `random_state` is that of the whole fit. The level of the symmetry test, and whether there is one, are those of
@@ -207,6 +237,8 @@ class SoSBandRegressor(SplitRegressor):
         residuals: str = "auto",
         learning_coverage: str | float = "auto",
         nested_coverages: Any = None,
+        target_range: Any = "auto",
+        target_transform: Any = "auto",
         rules: Rules | None = None,
         bands: BandSettings | None = None,
         max_seconds: float | None = 60.0,
@@ -229,6 +261,8 @@ class SoSBandRegressor(SplitRegressor):
         self.residuals = residuals
         self.learning_coverage = learning_coverage
         self.nested_coverages = nested_coverages
+        self.target_range = target_range
+        self.target_transform = target_transform
         self.rules = rules
         self.bands = bands
         self.max_seconds = max_seconds
@@ -255,15 +289,59 @@ class SoSBandRegressor(SplitRegressor):
         return TABLE if self.preprocessor == "auto" else NUMBERS
 
     def _learn(self, data: LearningData, rng: np.random.RandomState) -> None:
-        asked, y = NoiseSettings.of(self), data.y
-        # 1. What the kernel sees.
+        asked = NoiseSettings.of(self)
+        # 1. What the kernel sees, and the scale of the target.
         self.reader_, points = self.reader_.learning(self.preprocessor, data, self.estimator)
         check_band_kernel(asked.bands.kernel, asked.bands.lengthscale, asked.noise_features, points.shape[1])
-        sees_points = self.reader_.model_sees_points
+        target, other = self._target_scales(asked, data)
+        if other is None:
+            found = self._known(asked, data, points, target, rng)
+        else:
+            some = sampled(np.arange(len(data)), COMPARED_ROWS, rng)
+            part = data.take(some) if len(some) < len(data) else data
+            tried = [self._known(asked, part, points[some], each, rng) for each in (target, other)]
+            plain, changed = (float("nan") if each.tuning is None else each.tuning.best_value for each in tried)
+            k = int(changed > plain + TRANSFORM_BONUS)
+            found = tried[k] if part is data else self._known(asked, data, points, (target, other)[k], rng)
+            names, loss = ("none", other.words), 100 * np.expm1(abs(changed - plain))
+            better = changed > plain and not k
+            words = f"target transform {names[k]}: with {names[1 - k]}, {loss:.1f} % "
+            words += "better, too little to prefer it" if better else "worse"
+            if found.tuning is not None:
+                found = found._replace(tuning=replace(found.tuning, reasons=(*found.tuning.reasons, words)))
+        self._settle(asked, data, found, rng)
+
+    def _target_scales(self, asked: NoiseSettings, data: LearningData) -> tuple[TargetScale | None, TargetScale | None]:
+        """The scale of the target, and with "auto" another one that seems worth trying: of skewed targets above 0."""
+        y, transform = data.y, self.target_transform
+        limits = None if is_auto(self.target_range) else self.target_range
+        frozen = self.estimator is not None and learns_nothing(point_model(self.estimator, len(y), 0))
+        if not is_auto(transform):
+            expected = "None for a point model that is used as it is, whose predictions are in units of the target"
+            check("target_transform", transform, transform is None or not frozen, expected)
+            return TargetScale.learn(transform, limits, y), None
+        plain = TargetScale.learn(None, limits, y)
+        chosen_here = asked.is_open and not (has_paper_rules(self) or asked.keeps_paper)
+        if frozen or not chosen_here or len(y) < FEW_SKEWED or y.min() < 0 or skew(y) < LEAST_SKEW:
+            return plain, None
+        other = TargetScale.learn(LOG if y.min() > 0 else SQRT, limits, y)
+        return plain, other if other is not None and abs(skew(other.forward(y))) < skew(y) / 2 else None
+
+    def _known(
+        self,
+        asked: NoiseSettings,
+        data: LearningData,
+        points: Array,
+        target: TargetScale | None,
+        rng: np.random.RandomState,
+    ) -> Known:
+        """The point model of these rows, what it leaves of them, and what the data choose."""
+        y = data.y if target is None else target.forward(data.y)
+        sees_points, encoder = self.reader_.model_sees_points, self.reader_.preprocessor
         # 2. The point model and its residuals; bands that cover every row must see every row.
         all_rows = has_paper_rules(self) or self.learning_coverage == 1
-        enough, noise_rows, band_rows = (len(y),) * 3 if all_rows else (ENOUGH_ROWS, NOISE_ROWS, BAND_ROWS)
-        encoder, fold_points = self.reader_.preprocessor, None
+        enough, noise_rows = (len(y),) * 2 if all_rows else (ENOUGH_ROWS, NOISE_ROWS)
+        fold_points = None
         if sees_points and isinstance(encoder, TableEncoder):
             fold_points = encoder.fold_points(data.rows.table, y, points)
         learnt = learn_residuals(
@@ -279,10 +357,9 @@ class SoSBandRegressor(SplitRegressor):
             fold_points=fold_points,
             enough_rows=enough,
         )
-        self.estimator_, self.residual_rule_ = learnt.model, learnt.rule
-        self.residual_rms_ = float(np.sqrt(np.mean(np.square(learnt.residual))))
-        seen = "used as it is for" if learns_nothing(self.estimator_) else "fitted to"
-        say(f"point model {model_words(self.estimator_)} {seen} {many(len(y), 'row')}")
+        rms = float(np.sqrt(np.mean(np.square(learnt.residual))))
+        seen = "used as it is for" if learns_nothing(learnt.model) else "fitted to"
+        say(f"point model {model_words(learnt.model)} {seen} {many(len(y), 'row')}")
         # 3. What else is known of the rows, as far as something may look at it.
         learnt = learnt.sample(noise_rows, rng)
         noisy = learnt.rows
@@ -292,32 +369,38 @@ class SoSBandRegressor(SplitRegressor):
             seed = int(rng.randint(2**31))
             forest, scales[FOREST] = fit_size_forest(points[noisy], learnt.prediction, learnt.residual, seed, weights)
         usable = {name: scale for name, scale in scales.items() if np.isfinite(scale).all() and scale.mean() > 0}
-        ells = model_lengthscales(self.estimator_, encoder, sees_points=sees_points)
+        ells = model_lengthscales(learnt.model, encoder, sees_points=sees_points)
         facts = RowFacts(points[noisy], learnt.prediction, usable, ells)
         kept = without_outliers(learnt.residual, asked.bands.outlier_fraction)
         keep = np.flatnonzero(kept if weights is None else kept & (weights > 0))
-        known = NoiseData(facts, learnt.residual, data.positions[noisy], weights)
-        noise = known.take(keep)
-        self.n_noise_rows_ = len(keep)
-        # 4. What the data choose, and the bands.
-        self.tuning_ = choose_noise(self, asked, noise, rng)
+        noise = NoiseData(facts, learnt.residual, data.positions[noisy], weights)
+        # 4. What the data choose.
+        tuning = choose_noise(self, asked, noise.take(keep), rng, target)
+        return Known(target, learnt, rms, noise, keep, forest, tuning)
+
+    def _settle(self, asked: NoiseSettings, data: LearningData, known: Known, rng: np.random.RandomState) -> None:
+        """Learn the bands that were chosen, and calibrate on all rows if that is wanted."""
+        target, learnt, self.residual_rms_, noise, keep, forest, self.tuning_ = known
+        self.estimator_, self.residual_rule_, self.n_noise_rows_ = learnt.model, learnt.rule, len(keep)
+        all_rows = has_paper_rules(self) or self.learning_coverage == 1
+        most = len(data) if all_rows else BAND_ROWS
+        # 5. The bands.
         automatic = self.tuning_ is not None and self.tuning_.base_scale is not None
-        some = noise.take(sampled(np.arange(len(keep)), band_rows, rng))
+        some = noise.take(keep[sampled(np.arange(len(keep)), most, rng)])
         chosen = asked.settled(self.tuning_)
         problem = BandProblem.of(chosen, some, in_residuals=automatic)
         self._keep(problem)
-        self.noise_ = NoiseModel.learn(problem, forest, self.nested_coverages)
-        # 5. All rows are calibrated on too, if that is wanted.
+        self.noise_ = NoiseModel.learn(problem, forest, self.nested_coverages, target)
+        # 6. All rows are calibrated on too, if that is wanted.
         if is_out_of_fold(self.calibration_size):
-            folds, nested = held_out_folds(len(noisy), self.cv, rng), self.nested_coverages
-            told = told_by_folds(
-                chosen, known, keep, folds, band_rows, rng, in_residuals=automatic, nested_coverages=nested
-            )
-            groups = None if data.groups is None else data.groups[noisy]
-            self.calibration_ = Calibration.of(told.band, y[noisy], groups, out_of_fold=True)
-            self.calibration_rows_ = data.positions[noisy]
-            warn_if_unstable(self, data, noisy, learnt.residual)
-            say(f"calibrated on {many(len(noisy), 'row')} by what their folds have not seen")
+            folds = held_out_folds(len(noise.r), self.cv, rng)
+            given = {"in_residuals": automatic, "nested_coverages": self.nested_coverages, "target": target}
+            told, rows = told_by_folds(chosen, noise, keep, folds, most, rng, **given), learnt.rows
+            groups = None if data.groups is None else data.groups[rows]
+            self.calibration_ = Calibration.of(told.band, data.y[rows], groups, out_of_fold=True)
+            self.calibration_rows_ = data.positions[rows]
+            warn_if_unstable(self, data, rows, data.y[rows] - told.prediction)
+            say(f"calibrated on {many(len(rows), 'row')} by what their folds have not seen")
 
     def _keeps_folds(self, data: LearningData) -> bool:
         if len(data) < LEAST_FOLDED_ROWS:
@@ -352,7 +435,8 @@ class SoSBandRegressor(SplitRegressor):
         return self.noise_.told(self._facts(rows))
 
     def _center(self, rows: Rows) -> Array:
-        return predict_rows(self.estimator_, self.reader_.for_model(rows))
+        prediction = predict_rows(self.estimator_, self.reader_.for_model(rows))
+        return prediction if self.noise_.target is None else self.noise_.target.backward(prediction)
 
     @property
     def support_limit(self) -> float:
@@ -404,6 +488,8 @@ class SoSBandRegressor(SplitRegressor):
         with few_threads(blas=self._has_own_model()):
             facts = [self._facts(block) for block in rows.blocks()]
             told = Told.joined([noise.told(each) for each in facts], rows)
+        if noise.target is not None:  # widths are explained on the scale on which they were learnt
+            told = Told(replace(told.band, target=None), told.prediction, rows)
         found = calibration.intervals(told, asked)
         found.warn(None)  # an explanation tells of the others itself
         decay = calibration.decay if calibration.groups is None else None  # ages are counted within groups

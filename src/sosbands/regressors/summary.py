@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from sosbands._types import Array
 from sosbands._words import many
 from sosbands.bands import views
+from sosbands.bands.settings import is_auto
 from sosbands.bands.views import INPUTS, NO_SCALE, NoiseView
 from sosbands.conformal import Calibration, interval, move_in_words, points_needed, side_levels
 from sosbands.conformal.asked import SIDES
@@ -92,9 +94,13 @@ def _typical_ends(model: Any, side: str) -> tuple[Array, Array] | None:
     asked = quantiles if side == BOTH else quantiles[:1] if side == "lower" else quantiles[1:]
     if not np.isfinite(asked).all():
         return None
-    band = noise.score.band(np.zeros(len(typical.unit)), typical.lower, typical.upper, unit=typical.unit)
-    ends, _ = interval(band, *quantiles)
-    return -ends[:, 0], ends[:, 1]
+    center, target = typical.prediction, noise.target
+    if target is None:
+        center = np.zeros(len(typical.unit))
+    band = noise.score.band(center, typical.lower, typical.upper, unit=typical.unit)
+    ends, _ = interval(replace(band, target=target), *quantiles)
+    center = center if target is None else target.backward(center)
+    return center - ends[:, 0], ends[:, 1] - center
 
 
 def _shaped(model: Any) -> str:
@@ -104,7 +110,11 @@ def _shaped(model: Any) -> str:
     bands = "Bands"
     if noise.nested is not None:
         bands = f"Nested bands (for {', '.join(map(_percent, noise.nested.coverages))})"
-    start = f"{bands} around {model_words(model.estimator_)}, learnt from {many(len(model.learning_rows_), 'row')}: "
+    scale = "" if noise.target is None else noise.target.words
+    on = f" on the {scale} scale" if scale else ""
+    start = (
+        f"{bands} around {model_words(model.estimator_)}, learnt from {many(len(model.learning_rows_), 'row')}{on}: "
+    )
     if model.residual_rms_ == 0:
         return f"{start}they have no width, because all residuals learnt from are zero."
     if _is_left_to_calibration(model):
@@ -151,6 +161,13 @@ def _watch(model: Any, side: str) -> str:
     varies = not _is_constant(noise.lengthscale) and not _is_left_to_calibration(model)
     if varies and {INPUTS, views.LENGTHSCALES} & set(noise.view.parts):
         found.append(f"far from the learning rows (`support` below {model.support_limit:g}) the bands know little")
+    if is_auto(model.target_range) and noise.target is None and side != "upper" and noise.typical.least >= 0:
+        ends = _typical_ends(model, side)
+        below = 0.0 if ends is None else float(np.mean(noise.typical.prediction - ends[0] < 0))
+        if below > 0:
+            found.append(
+                f"{100 * below:.2g}% of lower ends lie below 0, as no target does: target_range=(0, None) cuts them"
+            )
     if _is_promised(model):
         chance = _chance(model, side)
         found += [chance] if chance else []
@@ -335,6 +352,9 @@ def _promised(model: Any, side: str) -> str:
         both += f", {most} {half} below and {most} {half} above it"
     if calibration.weights is not None:
         both += ", if the likelihood ratios are right"
+    target = model.noise_.target
+    if target is not None and (np.isfinite(target.low) or np.isfinite(target.high)):
+        both += f" (ends cut off at {target.low:g} and {target.high:g})"
     short = _shortage(model, min(worth), side)
     drift = DRIFTING if calibration.decay is not None else ""
     late = LATER if keeps_order(getattr(model, "cv", None)) else ""

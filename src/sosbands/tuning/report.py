@@ -82,6 +82,11 @@ class TuningReport:
         """Number of rows searched on."""
         return len(self.rows)
 
+    @property
+    def best_value(self) -> float:
+        """The largest criterion of any candidate."""
+        return float(max(row["criterion"] for row in self.evaluations))
+
     def to_frame(self) -> pandas.DataFrame:
         """The evaluations as a pandas DataFrame."""
         import pandas

@@ -26,7 +26,7 @@ from sosbands._types import AnyArray, Array, IntArray
 from sosbands.bands import DualPoint, PenaltyScale, learn_band_sequence
 from sosbands.bands.functions import evaluate_pair
 from sosbands.bands.views import NoiseView, RowFacts
-from sosbands.conformal import SCORES, Score, conformal_quantile, interval, symmetric_scores
+from sosbands.conformal import SCORES, Score, TargetScale, conformal_quantile, interval, symmetric_scores
 from sosbands.exceptions import (
     InfeasibleProblemError,
     LowRankWarning,
@@ -101,6 +101,8 @@ class HeldOut:
     score: Score = SCORES["added"]  # of calibration, fitted to the rows that the functions were learnt from
     unit: Array | float = 1.0  # the base scale in which the functions are told
     weight: Array | None = None  # how much each row counts in the interval score
+    center: Array | None = None  # the prediction, where the target is on another scale, on which all this is,
+    target: TargetScale | None = None  # while intervals are scored as they are given
 
     def __len__(self) -> int:
         return len(self.residuals)
@@ -108,8 +110,9 @@ class HeldOut:
     def take(self, rows: AnyArray) -> HeldOut:
         """Some of the rows, possibly again and again."""
         unit = self.unit[rows] if isinstance(self.unit, np.ndarray) else self.unit
-        weight = None if self.weight is None else self.weight[rows]
-        return HeldOut(self.below[rows], self.above[rows], self.residuals[rows], self.score, unit, weight)
+        weight, center = (None if each is None else each[rows] for each in (self.weight, self.center))
+        parts = (self.below[rows], self.above[rows], self.residuals[rows])
+        return HeldOut(*parts, self.score, unit, weight, center, self.target)
 
     @property
     def widths(self) -> Array:
@@ -132,6 +135,10 @@ def interval_score_at(held: HeldOut, level: float) -> float:
     q = conformal_quantile(S, level)
     if not np.isfinite(q):
         q = float(S.max())  # a handful of points: the widest finite band stands in
+    if held.center is not None and held.target is not None:
+        away = held.center + held.residuals - r
+        band = replace(band, lower=away - half, upper=away + half, target=held.target)
+        r = held.target.backward(held.center + held.residuals)
     ends, _ = interval(band, q, q)
     return interval_score(r, ends[:, 0], ends[:, 1], level, sample_weight=held.weight)
 
@@ -216,6 +223,7 @@ class Search:
     deadline: float = np.inf  # of the clock `perf_counter`, after which nothing new is begun
     n_jobs: int | None = None
     weights: Array | None = None
+    target: TargetScale | None = None  # on whose scale the residuals are
     parts: dict[tuple[Candidate, int], Part] = field(default_factory=dict)
     timed_out: bool = False
 
@@ -291,7 +299,9 @@ class Search:
         means = np.mean([part[2:4] for part in parts], axis=0).tolist()
         weight = None if self.weights is None else self.weights[rows]
         unit = self.view(candidate.view)[1][rows]
-        return HeldOut(lower, upper, self.r[rows], SCORES[score].fitted(*means), unit, weight)
+        center = None if self.target is None else self.facts.prediction[rows]
+        fitted = SCORES[score].fitted(*means)
+        return HeldOut(lower, upper, self.r[rows], fitted, unit, weight, center, self.target)
 
     def uncertified(self, candidate: Candidate, n_folds: int | None = None) -> int:
         """Folds whose coarse solve missed its tolerance."""
@@ -385,6 +395,7 @@ def choose(
     n_jobs: int | None = None,
     verbose: int = 0,
     weights: Array | None = None,
+    target: TargetScale | None = None,
 ) -> TuningReport:
     """Search as a policy wants, and report what it decides.
 
@@ -404,6 +415,8 @@ def choose(
         Processes over folds; whether to print a line per stage, as a verbose model does that asks for this.
     weights : ndarray of shape (n,), optional
         How much each row counts for the bands and for their score.
+    target : TargetScale, optional
+        On whose scale prediction and residuals are; intervals are scored in units of the target.
 
     Returns
     -------
@@ -421,7 +434,8 @@ def choose(
             some = replace(some, points=some.points[:, rows])
     if isinstance(options.get("normalize"), PenaltyScale):
         options = {**options, "normalize": replace(options["normalize"], n=len(rows))}  # the penalty is a sum over rows
-    search, interrupted = Search(some, values, folds, options, policy.coarse, deadline, n_jobs, counts), False
+    search = Search(some, values, folds, options, policy.coarse, deadline, n_jobs, counts, target)
+    interrupted = False
     with speaking("tuning", verbose or None):
         policy.begin(search)
         try:
