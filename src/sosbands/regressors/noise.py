@@ -459,7 +459,9 @@ class NoiseModel:
             problem.rows[bands.active_lower],
             problem.rows[bands.active_upper],
             bands.certificate,
-            TypicalRows.of(problem.points, problem.unit, values, problem.prediction, problem.rows, (lower, upper)),
+            TypicalRows.of(
+                problem.points, problem.unit, values, problem.prediction, problem.rows, (lower, upper), least
+            ),
             len(problem.z),
             size_forest if FOREST in problem.view.scales else None,
             functions,

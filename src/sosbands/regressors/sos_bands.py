@@ -399,7 +399,7 @@ class SoSBandRegressor(SplitRegressor):
             groups = None if data.groups is None else data.groups[rows]
             self.calibration_ = Calibration.of(told.band, data.y[rows], groups, out_of_fold=True)
             self.calibration_rows_ = data.positions[rows]
-            warn_if_unstable(self, data, rows, data.y[rows] - told.prediction)
+            warn_if_unstable(self, data, rows, data.y[rows] - np.asarray(told.prediction))
             say(f"calibrated on {many(len(rows), 'row')} by what their folds have not seen")
 
     def _keeps_folds(self, data: LearningData) -> bool:
