@@ -26,8 +26,8 @@ class RowFacts:
         Inputs as the preprocessor gives them.
     prediction : ndarray of shape (n,)
     scales : mapping from str to ndarray of shape (n,)
-        Base scales by name: "model", the standard deviation that the point model gives, and "forest", the size of
-        residuals that a forest predicts.
+        Base scales by name: "model", the standard deviation that the point model gives, or how far its own ends reach
+        below and above, shape (n, 2), and "forest", the size of residuals that a forest predicts.
     lengthscales : ndarray of shape (d,), optional
         Of a point model that has one for each of the inputs, at learning rows.
     """
@@ -103,8 +103,8 @@ class NoiseView:
         """The base scale at rows, in units of the target."""
         if self.base_scale == NO_SCALE:
             return np.ones(len(facts))
-        if self.base_scale == BOTH:
-            scale = np.sqrt(facts.scales[MODEL]) * np.sqrt(facts.scales[FOREST])
+        if self.base_scale == BOTH:  # transposed, as the model may have two columns, one for each side
+            scale = (np.sqrt(facts.scales[MODEL]).T * np.sqrt(facts.scales[FOREST])).T
         else:
             scale = facts.scales[self.base_scale]
         return np.asarray(np.maximum(scale, self.least))

@@ -235,6 +235,17 @@ def _joined(parts: Sequence[Array | None]) -> Array | None:
     return np.concatenate(known) if known else None
 
 
+def sides_of(unit: Array | float) -> tuple[Any, Any]:
+    """Base scale below and above the prediction: the same, unless there are two columns."""
+    return (unit[:, 0], unit[:, 1]) if isinstance(unit, np.ndarray) and unit.ndim == 2 else (unit, unit)
+
+
+def in_units(r: Array, unit: Array) -> Array:
+    """Residuals in base scales, of their own side."""
+    below, above = sides_of(unit)
+    return np.asarray(r / (unit if below is above else np.where(r < 0, below, above)))
+
+
 def lower_scores(band: Band, y: Array) -> Array:
     """Distance of each observation below the lower end, ``(lower - y)/lower_unit``; negative inside.
 

@@ -13,8 +13,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from sosbands._types import Array
-from sosbands.conformal.band import Band, Knots
+from sosbands.conformal.band import Band, Knots, sides_of
 
+SHIFTED = "shifted"
 LEAST_UNIT = 0.05  # of the mean of a function over the learning rows: a tiny value must not make a huge score
 
 
@@ -63,7 +64,24 @@ class AddedScore(Score):
         self, center: Array, below: Array, above: Array, support: Array | None = None, unit: Array | float = 1.0
     ) -> Band:
         """Ends at the reach of both functions, the base scale as unit."""
-        return Band(center - np.multiply(unit, below), center + np.multiply(unit, above), unit, support=support)
+        s_lo, s_up = sides_of(unit)
+        return Band(center - np.multiply(s_lo, below), center + np.multiply(s_up, above), s_lo, s_up, support)
+
+
+@dataclass(frozen=True)
+class ShiftedScore(AddedScore):
+    """The same without a unit: calibration moves both ends by one number, ``[m - s f_lo - q, m + s f_up + q]``.
+
+    Of bands of constant width in a scale that a quantile model tells it is conformalised quantile regression.
+    """
+
+    name: str = SHIFTED
+
+    def band(
+        self, center: Array, below: Array, above: Array, support: Array | None = None, unit: Array | float = 1.0
+    ) -> Band:
+        """Ends at the reach of both functions, the target's own unit."""
+        return replace(super().band(center, below, above, support, unit), lower_unit=1.0, upper_unit=1.0)
 
 
 @dataclass(frozen=True)
@@ -107,7 +125,8 @@ class ScaledScore(Score):
         self, center: Array, below: Array, above: Array, support: Array | None = None, unit: Array | float = 1.0
     ) -> Band:
         """Both ends at the prediction, the functions as units."""
-        lower_unit, upper_unit = unit * np.maximum(below, self.floors[0]), unit * np.maximum(above, self.floors[1])
+        s_lo, s_up = sides_of(unit)
+        lower_unit, upper_unit = s_lo * np.maximum(below, self.floors[0]), s_up * np.maximum(above, self.floors[1])
         return Band(center, center, lower_unit, upper_unit, support, least_score=0.0)
 
 
@@ -148,10 +167,10 @@ class NestedScore(Score):
     ) -> Band:
         """Both ends at the prediction, the nested bands as knots."""
         values = normal_places(self.coverages)
-        scale = np.broadcast_to(np.asarray(unit, dtype=np.float64), center.shape)[:, None]
+        scales = (np.broadcast_to(np.asarray(s, dtype=np.float64), center.shape)[:, None] for s in sides_of(unit))
         lower, upper = (
             scale * np.cumsum(np.maximum(np.diff(each, axis=1, prepend=0.0), floor), axis=1)
-            for each, floor in zip((below, above), self.floors, strict=True)
+            for each, floor, scale in zip((below, above), self.floors, scales, strict=True)
         )
         units = lower[:, -1] / values[-1], upper[:, -1] / values[-1]
         return Band(center, center, *units, support, least_score=0.0, knots=Knots(values, lower, upper))
@@ -162,7 +181,7 @@ def normal_places(coverages: Sequence[float]) -> Array:
     return np.asarray(ndtri((1 + np.asarray(coverages, dtype=np.float64)) / 2))
 
 
-SCORES: dict[str, Score] = {"added": AddedScore(), "scaled": ScaledScore()}
+SCORES: dict[str, Score] = {"added": AddedScore(), "scaled": ScaledScore(), SHIFTED: ShiftedScore()}
 
 
 def move_in_words(score: Score, q: float, ends: str) -> str:

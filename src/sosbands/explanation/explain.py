@@ -14,6 +14,7 @@ from sosbands._types import Array, IntArray
 from sosbands.bands import SoSFunction
 from sosbands.bands.functions import evaluate_pair
 from sosbands.conformal import Score, interval
+from sosbands.conformal.band import sides_of
 from sosbands.exceptions import NoTypicalWidthError
 from sosbands.explanation.result import Explanation
 
@@ -113,6 +114,7 @@ def explain_width(
             f"the typical interval at confidence_level={confidence_level:g} has the width {typical_width:g}, which "
             "nothing can be compared with: expected a finite width above 0"
         )
+    s_lo, s_up = sides_of(unit)
     typical_unit = float(np.median(typical.unit))
     typical_band = typical_width / typical_unit
 
@@ -120,19 +122,19 @@ def explain_width(
         below, above, _ = evaluate_pair(bands.lower, bands.upper, at)
         return np.asarray(np.log(np.maximum(bands.widths(below, above, 1.0) / typical_band, LEAST_BAND)))
 
-    base_scale, band = np.log(unit / typical_unit), log_band(points)
+    base_scale, band = np.log((s_lo + s_up) / 2 / typical_unit), log_band(points)
     with np.errstate(divide="ignore"):
         calibration = np.log(width / typical_width) - base_scale - band
     below, above, support = evaluate_pair(bands.lower, bands.upper, points)
     left = landmark_parts(bands.lower, points)
     right = left if bands.upper is bands.lower else landmark_parts(bands.upper, points)
     if bands.upper.features is bands.lower.features:  # landmarks in common contribute together
-        landmarks, landmark_rows = left + right, typical.landmark_rows[0]
+        landmarks, landmark_rows = s_lo[:, None] * left + s_up[:, None] * right, typical.landmark_rows[0]
     else:
-        landmarks, landmark_rows = np.hstack([left, right]), np.concatenate(typical.landmark_rows)
-    landmarks *= unit[:, None]
-    off_data = unit * (bands.lower.beyond + bands.upper.beyond) * (1.0 - support)
-    reach = unit * (below + above)
+        landmarks = np.hstack([s_lo[:, None] * left, s_up[:, None] * right])
+        landmark_rows = np.concatenate(typical.landmark_rows)
+    off_data = (s_lo * bands.lower.beyond + s_up * bands.upper.beyond) * (1.0 - support)
+    reach = s_lo * below + s_up * above
     return Explanation(
         width=width,
         typical_width=typical_width,

@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing
 from sosbands._arguments import is_count, read_level
 from sosbands._extras import need
 from sosbands._types import AnyArray, Array, BoolArray, IntArray
+from sosbands.conformal.band import sides_of
 from sosbands.exceptions import LITTLE_SUPPORT
 
 if TYPE_CHECKING:
@@ -332,7 +333,8 @@ def learnt_bands(model: Any, X: Any) -> tuple[Array, Array]:
     """How far the bands reach below and above the prediction before calibration, in units of the target."""
     facts, noise = model.facts(X), model.noise_
     points, unit = noise.view.points(facts), noise.view.unit(facts)
-    return unit * noise.lower(points), unit * noise.upper(points)
+    below, above = sides_of(unit)
+    return below * noise.lower(points), above * noise.upper(points)
 
 
 def _method(model: Any, name: str) -> Any:

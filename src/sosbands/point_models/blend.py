@@ -20,6 +20,7 @@ from sosbands._arguments import check, check_cv, is_number, read_weights
 from sosbands._threads import ONE_THREAD, within_task
 from sosbands._types import Array, IntArray
 from sosbands.point_models.gaussian_process import MANY_FEATURES, GaussianProcess
+from sosbands.point_models.quantile_model import quantile_model
 from sosbands.point_models.user_model import (
     FORESTS,
     CallableRegressor,
@@ -341,10 +342,14 @@ def default_regressor(n_rows: int, random_state: Any = None, n_jobs: int | None 
     return ModelBlend(members, random_state=seed, n_jobs=n_jobs)
 
 
-def point_model(estimator: Any, n: int, random_state: Any, n_jobs: int | None = None) -> Any:
-    """An unfitted copy of the user's model, of the default one, or a wrapper of the user's function."""
+def point_model(estimator: Any, n: int, random_state: Any, n_jobs: int | None = None, level: float = 0.9) -> Any:
+    """An unfitted copy of the user's model, of the default one, or a wrapper of the user's function.
+
+    What predicts quantiles is asked for those of an interval of this level.
+    """
     if estimator is None:
         return default_regressor(n, random_state, n_jobs)
+    estimator = quantile_model(estimator, level)
     return clone(estimator if hasattr(estimator, "fit") else CallableRegressor(estimator))
 
 

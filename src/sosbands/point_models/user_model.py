@@ -64,7 +64,7 @@ def is_fitted(model: Any) -> bool:
 def learns_nothing(model: Any) -> bool:
     """Whether a model, or the last step of a pipeline, is used as it is: frozen, or a plain function."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    return isinstance(last, FrozenEstimator | CallableRegressor)
+    return isinstance(last, FrozenEstimator | CallableRegressor) or getattr(last, "learns_nothing", False)
 
 
 @contextmanager
@@ -157,11 +157,18 @@ def one_per_row(values: Any, n: int, name: str) -> Array:
 def knows_spread(model: Any) -> bool:
     """Whether a model, or the last step of a pipeline, takes `return_std` or is a forest."""
     last = last_step(model)
-    return isinstance(last, FORESTS) or "return_std" in signature(last.predict).parameters
+    known = isinstance(last, FORESTS) or hasattr(last, "predict_ends")
+    return known or "return_std" in signature(last.predict).parameters
 
 
 def predict_with_spread(model: Any, X: Any) -> tuple[Array, Array]:
-    """Prediction and spread of each row: a standard deviation, or how far trees are apart, or 1 if none is known."""
+    """Prediction and spread of each row: a standard deviation, or how far trees are apart, or 1 if none is known.
+
+    That of a model with ends has two columns: how far these reach below and above.
+    """
+    if hasattr(last_step(model), "predict_ends"):
+        lower, middle, upper = model.predict_ends(X)
+        return middle, np.column_stack([middle - lower, upper - middle])
     if isinstance(last_step(model), FORESTS):
         each = np.stack(list(predict_trees(*_last_step(model, X))))
         mean = _mean(each)
@@ -181,8 +188,8 @@ def predict_in_blocks(model: Any, X: Any, with_std: bool) -> tuple[Array, Array 
     blocks = [X] if len(parts) == 1 else (_safe_indexing(X, rows) for rows in parts)
     if not with_std:
         return np.concatenate([predict_rows(model, block) for block in blocks]), None
-    mean, std = np.hstack([predict_with_spread(model, block) for block in blocks])
-    return mean, std
+    mean, std = zip(*(predict_with_spread(model, block) for block in blocks), strict=True)
+    return np.concatenate(mean), np.concatenate(std)
 
 
 def keeps_order(cv: Any) -> bool:

@@ -58,7 +58,8 @@ def is_model(value: Any) -> bool:
 
 def _is_estimator(value: Any) -> bool:
     is_function = callable(value) and not hasattr(value, "fit") and not isinstance(value, (str, type))
-    return value is None or is_function or is_model(value)
+    pair = isinstance(value, tuple) and len(value) in (2, 3) and all(map(is_model, value))
+    return value is None or is_function or is_model(value) or pair
 
 
 def _is_preprocessor(value: Any) -> bool:
@@ -126,7 +127,11 @@ CHECKS: Mapping[str, Check] = {
     "confidence_level": read_level,
     "conformal_score": one_of("conformal_score", ("auto", *SCORES)),
     "cv": check_cv,
-    "estimator": rule("estimator", _is_estimator, "None, a regressor with fit and predict, or a function of X"),
+    "estimator": rule(
+        "estimator",
+        _is_estimator,
+        "None, a regressor with fit and predict, a pair or triple of them, or a function of X",
+    ),
     "lengthscale": _check_lengthscale,
     "max_seconds": rule("max_seconds", lambda s: s is None or (is_number(s) and s >= 0), "None or a number >= 0"),
     "n_jobs": rule("n_jobs", lambda n: n is None or (is_count(n) and n != 0), "None or an int that is not 0"),

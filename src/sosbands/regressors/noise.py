@@ -42,6 +42,8 @@ from sosbands.bands.views import (
     read_noise_features,
 )
 from sosbands.conformal import SCORES, Band, NestedScore, Score, TargetScale, Told
+from sosbands.conformal.band import in_units
+from sosbands.conformal.scores import SHIFTED
 from sosbands.explanation import TypicalRows
 from sosbands.kernels import StationaryKernel
 from sosbands.point_models import GaussianProcess, ModelBlend
@@ -237,7 +239,7 @@ def choose_noise(
                 "give the lengthscale and the symmetry penalty"
             )
         view = _view(asked, data)
-        points, z = view.points(data.facts), data.r / view.unit(data.facts)
+        points, z = view.points(data.facts), in_units(data.r, view.unit(data.facts))
         names = (*OPEN_LAST, "width_penalty", "learning_coverage", "conformal_score")
         given = {name: asked.value(name) for name in names}
         units = _units(asked.bands, points, z, asked.bands.learning_coverage)
@@ -263,6 +265,8 @@ def _automatic(level: float, rules: Rules, asked: NoiseSettings, data: NoiseData
     sided = isinstance(ell, dict) and not np.array_equal(np.asarray(ell["lower"]), np.asarray(ell["upper"]))
     penalties = None if is_auto(penalty) else (penalty,)
     known, few = set(data.facts.scales), len(data.r) <= FEW_ROWS
+    has_ends = MODEL in known and data.facts.scales[MODEL].ndim == 2
+    scores = tuple(name for name in SCORES if has_ends or name != SHIFTED)  # the same as "added" without a scale
     scales: tuple[str, ...] = (asked.base_scale,)
     if is_auto(asked.base_scale):
         scales = tuple(name for name in (BOTH, MODEL, FOREST, NO_SCALE) if needed_scales(name, INPUTS) <= known)
@@ -275,7 +279,7 @@ def _automatic(level: float, rules: Rules, asked: NoiseSettings, data: NoiseData
     return Automatic(
         base_scales=scales,
         noise_features=features,
-        conformal_scores=tuple(SCORES) if is_auto(asked.conformal_score) else (asked.conformal_score,),
+        conformal_scores=scores if is_auto(asked.conformal_score) else (asked.conformal_score,),
         lengthscales=None if searched else (ell if is_named else "median",),
         width_penalties=None if is_auto(bands.width_penalty) else (bands.width_penalty,),
         learning_coverages=None if is_auto(bands.learning_coverage) else (bands.learning_coverage,),
@@ -313,6 +317,7 @@ class BandProblem:
     settings: BandSettings  # nothing is left open
     conformal_score: str
     prediction: Array
+    least: float  # of the targets
     weights: Array | None = None
 
     @classmethod
@@ -320,11 +325,12 @@ class BandProblem:
         """The problem of these rows; `in_residuals` takes penalties in units of residuals whatever the coverage."""
         view = _view(chosen, data)
         points, unit = view.points(data.facts), view.unit(data.facts)
-        z, settings = data.r / unit, chosen.bands
+        z, settings = in_units(data.r, unit), chosen.bands
         units = _units(settings, points, z, 0.0 if in_residuals else settings.learning_coverage, data.weights)
         settings = settings.replace(normalize=units)
         score, prediction = chosen.conformal_score, data.facts.prediction
-        return cls(view, points, z, unit, data.rows, settings, score, prediction, data.weights)
+        least = float(np.min(prediction + data.r))
+        return cls(view, points, z, unit, data.rows, settings, score, prediction, least, data.weights)
 
     def with_rank(self, most: float) -> BandProblem:
         """The problem with as many features as its rows take, of bands that cover at most this share of them."""
@@ -439,7 +445,6 @@ class NoiseModel:
         lower, upper = deployed_pair(*problem.widened(bands))
         values = bands.values_lower, bands.values_upper
         means = float(values[0].mean()), float(values[1].mean())
-        least = float(np.min(problem.prediction + problem.unit * problem.z))
         score, functions = SCORES[problem.conformal_score].fitted(*means), None
         certificates: tuple[dict[str, Any], ...] = ()
         if coverages:
@@ -460,7 +465,7 @@ class NoiseModel:
             problem.rows[bands.active_upper],
             bands.certificate,
             TypicalRows.of(
-                problem.points, problem.unit, values, problem.prediction, problem.rows, (lower, upper), least
+                problem.points, problem.unit, values, problem.prediction, problem.rows, (lower, upper), problem.least
             ),
             len(problem.z),
             size_forest if FOREST in problem.view.scales else None,
@@ -494,7 +499,7 @@ class NoiseModel:
         """Columns of the noise features, by the column of the table (`inputs`), or by what else they are made of."""
         names = list(inputs) if INPUTS in self.view.parts or self.view.lengthscales is not None else []
         names += ["(prediction)"] if PREDICTION in self.view.parts else []
-        names += ["(scale)"] * len(self.view.logged)
+        names += ["(scale)"] * (len(self.view.center) - (PREDICTION in self.view.parts)) if self.view.logged else []
         return {name: np.flatnonzero([each == name for each in names]) for name in dict.fromkeys(names)}
 
 

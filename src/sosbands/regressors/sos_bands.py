@@ -345,7 +345,7 @@ class SoSBandRegressor(SplitRegressor):
         if sees_points and isinstance(encoder, TableEncoder):
             fold_points = encoder.fold_points(data.rows.table, y, points)
         learnt = learn_residuals(
-            point_model(self.estimator, len(y), self.random_state, self.n_jobs),
+            point_model(self.estimator, len(y), self.random_state, self.n_jobs, self.confidence_level),
             points if sees_points else data.rows.given,
             y,
             residuals=self.residuals,

@@ -156,7 +156,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         learn, held = data.split(size, rng, needed=needed, in_order=in_order, most=self._most_rows)
         self.learning_rows_, self.calibration_rows_ = learn.positions, held.positions
         self.n_unused_rows_ = len(data) - len(learn) - len(held)
-        lost = [] if data.groups is None else groups_without(data.groups, held.positions)
+        lost = [] if data.groups is None or size is None else groups_without(data.groups, held.positions)
         if lost:
             warn(
                 f"the groups {listed(lost, SHOWN)} of one row each have no calibration row, because theirs is "

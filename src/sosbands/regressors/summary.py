@@ -14,6 +14,7 @@ from sosbands.bands.settings import is_auto
 from sosbands.bands.views import INPUTS, NO_SCALE, NoiseView
 from sosbands.conformal import Calibration, interval, move_in_words, points_needed, side_levels
 from sosbands.conformal.asked import SIDES
+from sosbands.conformal.band import sides_of
 from sosbands.conformal.cross import proven_coverage
 from sosbands.conformal.scores import normal_places
 from sosbands.metrics.local import long_run_coverage
@@ -147,7 +148,8 @@ def _is_left_to_calibration(model: Any) -> bool:
     ends, typical = _typical_ends(model, BOTH), model.noise_.typical
     if ends is None or (model.noise_.score.name != "added" and model.noise_.mean_lower + model.noise_.mean_upper > 0):
         return False
-    learnt, made = np.mean((typical.lower + typical.upper) * typical.unit), np.mean(ends[0] + ends[1])
+    s_lo, s_up = sides_of(typical.unit)
+    learnt, made = np.mean(s_lo * typical.lower + s_up * typical.upper), np.mean(ends[0] + ends[1])
     return bool(0 <= learnt < NEXT_TO_NOTHING * made)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from sosbands._progress import say
 from sosbands.bands.views import INPUTS, NO_SCALE
+from sosbands.conformal.band import in_units
 from sosbands.stats import TestResult, sign_flip_test
 from sosbands.tuning.report import reasons_of
 from sosbands.tuning.rules import FLIPS, permutations_for
@@ -172,7 +173,7 @@ class Automatic:
             points, unit = self.search.view(view)
             flips, rng = permutations_for(self.test_level, FLIPS), np.random.default_rng([self.seed, 1])
             ell = self.search.median(view)
-            self.symmetry = sign_flip_test(points, self.search.r / unit, ell, n_flips=flips, random_state=rng)
+            self.symmetry = sign_flip_test(points, in_units(self.search.r, unit), ell, n_flips=flips, random_state=rng)
             if self.symmetry.p_value > self.test_level:
                 return
         # Skew may vary where sizes do not, so that the best symmetric bands say little about where to look for it.
@@ -214,7 +215,7 @@ class Automatic:
 
     def _is_flat(self, candidate: Candidate, n_folds: int | None = None) -> bool:
         """Whether the functions of some fold are next to nothing beside the residuals."""
-        size = float(np.mean(np.abs(self.search.r / self.search.view(candidate.view)[1])))
+        size = float(np.mean(np.abs(in_units(self.search.r, self.search.view(candidate.view)[1]))))
         parts = self.search.of(candidate, n_folds)
         return any(part.mean_lower + part.mean_upper < NO_WIDTH * size for part in parts)
 

@@ -27,6 +27,7 @@ from sosbands.bands import DualPoint, PenaltyScale, learn_band_sequence
 from sosbands.bands.functions import evaluate_pair
 from sosbands.bands.views import NoiseView, RowFacts
 from sosbands.conformal import SCORES, Score, TargetScale, conformal_quantile, interval, symmetric_scores
+from sosbands.conformal.band import in_units, sides_of
 from sosbands.exceptions import (
     InfeasibleProblemError,
     LowRankWarning,
@@ -117,12 +118,14 @@ class HeldOut:
     @property
     def widths(self) -> Array:
         """``W = s (f_lo + f_up)``."""
-        return self.unit * (self.below + self.above)
+        below, above = sides_of(self.unit)
+        return np.asarray(below * self.below + above * self.above)
 
     @property
     def distances(self) -> Array:
         """``R = |r - s (f_up - f_lo)/2|``, from the middle of the band."""
-        return np.abs(self.residuals - self.unit * (self.above - self.below) / 2)
+        below, above = sides_of(self.unit)
+        return np.asarray(np.abs(self.residuals - (above * self.above - below * self.below) / 2))
 
 
 def interval_score_at(held: HeldOut, level: float) -> float:
@@ -270,7 +273,9 @@ class Search:
     def _learn(self, tasks: Sequence[tuple[View, int, list[Candidate]]]) -> None:
         settings = {**self.options, "sample_weight": self.weights}
         learnt = self.parallel(
-            delayed(fold_parts)(points, self.r / unit, self.folds[fold], missing, settings, self.coarse, starts)
+            delayed(fold_parts)(
+                points, in_units(self.r, unit), self.folds[fold], missing, settings, self.coarse, starts
+            )
             for view, fold, missing in tasks
             for points, unit in [self.view(view)]
             for starts in [[self.start_of(each) for each in missing]]
