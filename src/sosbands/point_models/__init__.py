@@ -2,6 +2,7 @@
 
 from sosbands.point_models.blend import ModelBlend, default_regressor
 from sosbands.point_models.gaussian_process import GaussianProcess
+from sosbands.point_models.quantile_model import QuantileModel
 from sosbands.point_models.residuals import LearntResiduals, learn_residuals
 from sosbands.point_models.smoothing_spline import SmoothingSplineRegressor
 from sosbands.point_models.user_model import TableColumns
@@ -10,6 +11,7 @@ __all__ = [
     "GaussianProcess",
     "LearntResiduals",
     "ModelBlend",
+    "QuantileModel",
     "SmoothingSplineRegressor",
     "TableColumns",
     "default_regressor",

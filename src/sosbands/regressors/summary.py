@@ -108,6 +108,8 @@ def _shaped(model: Any) -> str:
     """The point model, and what makes one interval wider than another."""
     noise, view = model.noise_, model.noise_.view
     looks = [SCALES[view.base_scale]] if view.base_scale != NO_SCALE else []
+    if looks and noise.typical.unit.ndim == 2:
+        looks = [looks[0].replace(SCALES[views.MODEL], "its own quantiles")]
     bands = "Bands"
     if noise.nested is not None:
         bands = f"Nested bands (for {', '.join(map(_percent, noise.nested.coverages))})"
