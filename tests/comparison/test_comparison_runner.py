@@ -1,4 +1,4 @@
-"""Tasks, seeds, fingerprints and the store: what is computed once is kept, and what differs is refused."""
+"""Tasks, seeds, descriptions of settings, what a row holds, and what is said meanwhile."""
 
 import hashlib
 import json
@@ -23,9 +23,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info
 
-from sosbands.comparison import Store, StoreError, StoreMismatchError, environment, read_store, run_tasks, seed_of
+from sosbands.comparison import read_store, run_tasks, seed_of
 from sosbands.comparison.describe import data_hash, describe, fingerprint, read_axes
-from sosbands.comparison.runner import Progress, anonymous
+from sosbands.comparison.runner import anonymous, counting
 
 INF = math.inf
 TASKS = [{"method": method, "repetition": i} for i in range(3) for method in ("a", "b")]
@@ -176,7 +176,7 @@ def test_texts_with_paths_are_hashed():
 # ---------------------------------------------------------------- running
 
 
-def test_rows_in_the_order_of_the_tasks():
+def test_rows_are_in_the_order_of_the_tasks_from_two_processes_too(tmp_path):
     rows = run_tasks(draw, TASKS, seed_axes=["repetition"], random_state=5)
     assert [(row["method"], row["repetition"]) for row in rows] == [(t["method"], t["repetition"]) for t in TASKS]
     for row in rows:
@@ -187,15 +187,11 @@ def test_rows_in_the_order_of_the_tasks():
         assert row["vector"] == rng.normal(size=2).tolist()
         assert row["name"] == row["method"]
         assert (row["n_warnings"], row["warnings"], row["error_type"], row["error"]) == (0, "", None, None)
-        assert 0 <= row["seconds"] < 5
-
-
-def test_two_processes_and_a_store_give_the_same_rows(tmp_path):
-    plain = run_tasks(draw, TASKS, seed_axes=["repetition"])
-    parallel = run_tasks(draw, TASKS, seed_axes=["repetition"], n_jobs=2, store=tmp_path / "s.jsonl")
-    stored = run_tasks(draw, TASKS, seed_axes=["repetition"], store=tmp_path / "s.jsonl")
-    assert without_seconds(plain) == without_seconds(parallel)
-    assert stored == parallel
+        assert row["seconds"] >= 0
+    stored = {"seed_axes": ["repetition"], "random_state": 5, "store": tmp_path / "s.jsonl"}
+    parallel = run_tasks(draw, TASKS, n_jobs=2, **stored)
+    assert without_seconds(parallel) == without_seconds(rows)
+    assert run_tasks(draw, TASKS, **stored) == parallel
 
 
 def test_finished_tasks_are_skipped_and_new_ones_added(tmp_path):
@@ -302,103 +298,6 @@ def test_bad_arguments_are_named(arguments, message):
         run_tasks(draw, **{"tasks": TASKS, **arguments})
 
 
-# ---------------------------------------------------------------- the store
-
-
-def test_other_settings_are_refused(tmp_path):
-    path, task = tmp_path / "s", Counting()
-    common = {"settings": {"level": 0.9, "model": Ridge(alpha=2.0)}, "parts": {"a": Ridge()}, "random_state": 1}
-    run_tasks(task, TASKS, store=path, **common)
-    before = path.read_bytes()
-    for change, message in [
-        ({"settings": {"level": 0.8, "model": Ridge(alpha=2.0)}}, "level: 0.9 there, 0.8 here"),
-        ({"settings": {"level": 0.9, "model": Ridge(alpha=3)}}, "model: parameters alpha 2.0 there, 3 here"),
-        ({"settings": {"level": 0.9}}, 'model: .* there, "nothing" here'),
-        ({"parts": {"a": Ridge(fit_intercept=False)}}, "a: parameters fit_intercept true there, false here"),
-        ({"random_state": 2}, "random_state: 1 there, 2 here"),
-        ({"seed_axes": ["repetition"]}, r'seed_axes: null there, \["repetition"\] here'),
-    ]:
-        with pytest.raises(StoreMismatchError, match=message):
-            run_tasks(task, TASKS, store=path, **{**common, **change})
-    with pytest.raises(StoreMismatchError, match='task: "Counting" there, "draw" here'):
-        run_tasks(draw, TASKS, store=path, **common)
-    assert path.read_bytes() == before
-    assert len(task.calls) == 6
-    run_tasks(task, TASKS, store=path, **{**common, "parts": {"b": Ridge(alpha=9)}})  # a part may be added
-    assert list(read_store(path).parts) == ["a", "b"]
-    with pytest.raises(StoreMismatchError, match="b: parameters alpha 9 there, 8 here"):
-        run_tasks(task, TASKS, store=path, **{**common, "parts": {"b": Ridge(alpha=8)}})
-
-
-def test_a_line_that_was_cut_off_anywhere_is_repaired(tmp_path):
-    path = tmp_path / "s"
-    whole = run_tasks(Counting(), TASKS, store=path)
-    data = path.read_bytes()
-    start = data[:-1].rindex(b"\n") + 1  # of the last line
-    for length in [0, 1, 200, start, start + 1, start + 20, len(data) - 2, len(data) - 1]:
-        path.write_bytes(data[:length])
-        if length >= start:
-            assert len(read_store(path).rows) == (6 if length == len(data) - 1 else 5)
-        else:
-            assert read_store(path).rows == []
-        assert path.read_bytes() == data[:length]  # reading repairs nothing
-        task = Counting()
-        rows = run_tasks(task, TASKS, store=path)
-        lost = 6 if length < start else 0 if length == len(data) - 1 else 1
-        assert len(task.calls) == lost
-        assert without_seconds(rows) == without_seconds(whole)
-        assert rows[: 6 - lost] == whole[: 6 - lost]
-        assert all(json.loads(line) for line in path.read_text().splitlines())
-        assert path.read_bytes().endswith(b"\n")
-
-
-def test_damage_elsewhere_is_an_error(tmp_path):
-    path = tmp_path / "s"
-    run_tasks(Counting(), TASKS, store=path)
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:2], b'{"axes": {"met\n', *lines[3:]]))
-    with pytest.raises(StoreError, match="line 3 is no line of a store"):
-        run_tasks(Counting(), TASKS, store=path)
-    path.write_text("method,repetition\na,1\n")
-    with pytest.raises(StoreError, match="line 1 is no line of a store"):
-        run_tasks(Counting(), TASKS, store=path)
-    assert path.read_text() == "method,repetition\na,1\n"
-    with pytest.raises(StoreError, match="expected a file name in a directory that exists"):
-        run_tasks(Counting(), TASKS, store=tmp_path)
-    with pytest.raises(StoreError, match="expected a file name in a directory that exists"):
-        run_tasks(Counting(), TASKS, store=tmp_path / "no" / "s")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="files are not locked on Windows")
-def test_one_writer_at_a_time(tmp_path):
-    with (
-        Store(tmp_path / "s", {}),
-        pytest.raises(StoreError, match="is being written by another run"),
-        Store(tmp_path / "s", {}),
-    ):
-        pass
-    with Store(tmp_path / "s", {}) as store:
-        assert store.contents.rows == []
-
-
-def test_the_environment_is_recorded_once_and_names_no_machine(tmp_path, monkeypatch):
-    path = tmp_path / "s"
-    run_tasks(Counting(), TASKS[:2], store=path)
-    run_tasks(Counting(), TASKS[:3], store=path)
-    (here,) = read_store(path).environments
-    assert here == environment()
-    assert here["numpy"] == np.__version__
-    assert here["threads"] == os.cpu_count()
-    assert {"sosbands", "python", "scipy", "scikit-learn", "joblib", "cpu", "system"} <= set(here)
-    monkeypatch.setattr("sosbands.comparison.store.environment", lambda: {**here, "numpy": "0"})
-    run_tasks(Counting(), TASKS, store=path)
-    assert read_store(path).environments == [here, {**here, "numpy": "0"}]
-    text = path.read_text()
-    assert socket.gethostname() not in text
-    assert str(tmp_path) not in text
-    assert str(Path.home()) not in text
-
-
 # ---------------------------------------------------------------- messages
 
 
@@ -443,18 +342,17 @@ def test_progress_is_silent_unless_asked(capsys, tmp_path):
 
 def test_progress_has_few_lines(capsys):
     for verbose, lines in [(1, 20), (2, 100)]:
-        with Progress(100, 0, "x", verbose) as progress:
+        with counting(100, 0, "x", verbose) as step:
             for _ in range(100):
-                progress.step(False)
+                step(False)
         assert len(capsys.readouterr().err.splitlines()) == lines
 
 
 def test_a_bar_on_a_terminal(monkeypatch, capsys):
     pytest.importorskip("rich")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with Progress(2, 1, "cases", 1) as progress:
-        progress.step(False)
-        assert progress._bar.tasks[0].completed == 2
+    with counting(2, 1, "cases", 1) as step:
+        step(False)
     err = capsys.readouterr().err
     assert "2/2" in err
     assert "done," not in err
