@@ -1,4 +1,7 @@
-"""Runs that end badly: killed, interrupted, or with a worker that dies. Nothing finished is lost or done twice."""
+"""Runs that end badly: killed, interrupted, or with a worker that dies. Nothing finished is lost or done twice.
+
+The next process continues, as it finds settings and code the same.
+"""
 
 import os
 import runpy
@@ -23,9 +26,19 @@ import sys
 import time
 from pathlib import Path
 
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+
 from sosbands.comparison import run_tasks
 
 FOLDER = Path(__file__).parent
+SETTINGS = {  # whose description must be that of any other process
+    "forest": RandomForestRegressor(max_depth=3),
+    "frozen": FrozenEstimator(LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0])),
+    "set": {"x", "y", "z"},
+    "function": lambda x: x in {"one", "two", "three", "four", "five"},
+}
 
 
 def task(axes, seed):
@@ -38,7 +51,7 @@ def task(axes, seed):
 
 
 def main(n_jobs):
-    return run_tasks(task, [{"i": i} for i in range(8)], store=FOLDER / "store", n_jobs=n_jobs)
+    return run_tasks(task, [{"i": i} for i in range(8)], store=FOLDER / "store", settings=SETTINGS, n_jobs=n_jobs)
 
 
 if __name__ == "__main__":
@@ -62,7 +75,8 @@ def test_a_run_that_is_ended_loses_nothing_and_nothing_is_done_twice(tmp_path, n
     script.write_text(SCRIPT)
     (tmp_path / "hold").touch()
     command = [sys.executable, str(script), str(n_jobs)]
-    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    options = {"start_new_session": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONHASHSEED": "12"}, **options)
     limit = time.monotonic() + 120
     while not store.exists() or store.read_bytes().count(b"\n") < 1 + N_BEFORE:
         assert time.monotonic() < limit

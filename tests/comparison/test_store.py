@@ -327,16 +327,12 @@ def test_what_only_draws_or_talks_has_no_part_in_it():
     assert len(code_versions._package_sources()) == count - without > 60
 
 
-def test_functions_without_a_file_are_known_by_what_they_do():
+def test_functions_are_known_without_a_file_and_before_all_their_names_are_set():
     def typed(text):
         names = {}
         exec(compile(text, "<stdin>", "exec"), names)
         return code_version(names["f"])
 
-    assert typed("def f(x): return 1") == typed("\n\ndef f(x): return 1") != typed("def f(x): return 2")
-
-
-def test_functions_that_know_a_name_not_yet_set_have_a_version():
     def outer():
         def task():
             return later
@@ -345,6 +341,7 @@ def test_functions_that_know_a_name_not_yet_set_have_a_version():
         later = 1
         return version, code_version(task), later
 
+    assert typed("def f(x): return 1") == typed("\n\ndef f(x): return 1") != typed("def f(x): return 2")
     before, after, _ = outer()
     assert before == after == code_version(outer)
 
