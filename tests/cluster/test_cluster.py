@@ -6,11 +6,10 @@ import re
 import joblib
 import numpy as np
 import pytest
-from parquet_rows import SETTINGS
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
-from two_workers import NestedLine, Waiting, most_threads, process, task
+from two_workers import SETTINGS, NestedLine, Waiting, most_threads, process, task
 
 from sosbands import SoSBandRegressor
 from sosbands.baselines import SplitCP

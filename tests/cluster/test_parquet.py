@@ -3,14 +3,14 @@
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
-from parquet_rows import SETTINGS, files, one_by_one, table
+from two_workers import SETTINGS, files, one_by_one, table
 
 from sosbands import SoSBandRegressor
 from sosbands.cluster import interval_frame, predict_parquet
 from sosbands.exceptions import CrossedIntervalsWarning, OffDataWarning, TooFewCalibrationPointsWarning
 
-pd = pytest.importorskip("pandas", reason="the extra sosbands[distributed] is not installed")
 pytest.importorskip("pyarrow", reason="the extra sosbands[distributed] is not installed")
 
 WRITTEN = ["prediction", "lower", "upper", "support"]

@@ -116,9 +116,9 @@ def die_sometimes(axes, seed):  # noqa: ARG001
 
 
 def test_the_death_of_a_worker_is_a_row(tmp_path):
-    rows = run_tasks(die_sometimes, [{"i": i} for i in range(4)], n_jobs=2, store=tmp_path / "s")
-    assert [row.get("square") for row in rows] == [0, None, 4, 9]
-    assert [row["error_type"] for row in rows] == [None, "TerminatedWorkerError", None, None]
+    rows = run_tasks(die_sometimes, [{"i": i} for i in range(3)], n_jobs=2, store=tmp_path / "s")
+    assert [row.get("square") for row in rows] == [0, None, 4]
+    assert [row["error_type"] for row in rows] == [None, "TerminatedWorkerError", None]
     assert "SIGKILL" in rows[1]["error"]
     assert rows[1]["error_place"] is None
     assert read_store(tmp_path / "s").rows.count(rows[1]) == 1

@@ -70,22 +70,6 @@ def test_the_seed_is_the_documented_hash():
     assert type(read["c"]) is str
 
 
-@pytest.mark.parametrize(
-    ("axes", "message"),
-    [
-        ({}, r"axes=\{\}: expected a non-empty mapping"),
-        ({"": 1}, "axis name '': expected a non-empty string"),
-        ({"a": True}, "axis a=True: expected a string, an integer or a float"),
-        ({"a": None}, "axis a=None: expected a string"),
-        ({"a": [1]}, r"axis a=\[1\]: expected a string"),
-        ({"a": math.nan}, "axis a=nan: expected a number that is not NaN"),
-    ],
-)
-def test_bad_axes_are_named(axes, message):
-    with pytest.raises(ValueError, match=message):
-        read_axes(axes)
-
-
 # ---------------------------------------------------------------- descriptions of settings
 
 
@@ -240,6 +224,12 @@ def test_one_blas_thread_per_task(n_jobs):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"tasks": [{}]}, r"axes=\{\}: expected a non-empty mapping"),
+        ({"tasks": [{"": 1}]}, "axis name '': expected a non-empty string"),
+        ({"tasks": [{"a": True}]}, "axis a=True: expected a string, an integer or a float"),
+        ({"tasks": [{"a": None}]}, "axis a=None: expected a string"),
+        ({"tasks": [{"a": [1]}]}, r"axis a=\[1\]: expected a string"),
+        ({"tasks": [{"a": math.nan}]}, "axis a=nan: expected a number that is not NaN"),
         ({"tasks": [{"i": 1}, {"i": 1}]}, r"tasks has \{'i': 1\} twice"),
         ({"tasks": [{"seconds": 1}]}, "axis 'seconds': expected another name"),
         ({"seed_axes": ["dataset"]}, "seed_axes has 'dataset', which the task"),
