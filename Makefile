@@ -23,10 +23,11 @@ help:  ## list the targets
 
 install: $(STAMP)  ## create the virtual environment and install the package with its development tools
 
+# Python compiles what it imports, a small part of what is installed, and compiling everything takes longer than that.
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]" --group studies
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev]" --group studies
 	@touch $@
 
 demo: $(STAMP)  ## automatic intervals for late deliveries, with a comparison: words, a picture and an interactive page

@@ -16,17 +16,12 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reproduction.md"
 
 
-def test_the_tables_are_those_of_the_stored_rows():
-    text = PAGE.read_text(encoding="utf-8")
-    assert filled(text) == text, "run python -m studies.fill_page"
-
-
-def test_a_changed_number_is_noticed():
+def test_the_tables_are_those_of_the_stored_rows_whatever_stands_there():
     text = PAGE.read_text(encoding="utf-8")
     start = text.index("<!-- table real-width -->")
     position = next(i for i in range(start, len(text)) if text[i].isdigit())
     changed = text[:position] + str((int(text[position]) + 1) % 10) + text[position + 1 :]
-    assert filled(changed) == text
+    assert filled(changed) == text, "run python -m studies.fill_page"
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
