@@ -1,4 +1,7 @@
-"""The documentation: its code runs and prints what it says, its pages and links hold together, its examples compile."""
+"""The documentation: its code runs and prints what it says, its links hold, its examples compile.
+
+Pages outside of the toctree and quoted code that is no more are errors of `make docs`.
+"""
 
 import ast
 import re
@@ -117,27 +120,6 @@ def test_outputs_are_compared():
 # ---------------------------------------------------------------- pages and links
 
 
-def directives(text, name):
-    return re.findall(rf"^```\{{{name}\}} ?(.*?)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
-
-
-def reached(texts, start="index"):
-    """Pages that the toctrees lead to."""
-    seen, left = {start}, [start]
-    while left:
-        for _, body in directives(texts.get(left.pop(), ""), "toctree"):
-            entries = [line.strip() for line in body.splitlines() if line.strip() and not line.startswith(":")]
-            left += [entry for entry in entries if entry not in seen]
-            seen.update(entries)
-    return seen
-
-
-def test_the_toctree_reaches_every_page_and_names_no_other():
-    assert reached(PAGES) == set(PAGES) | {"auto_examples/index"}
-    texts = {"index": "```{toctree}\n:hidden:\n\na\n```\n", "a": "```{toctree}\nb\n```\n", "b": "", "lost": ""}
-    assert reached(texts) == {"index", "a", "b"}
-
-
 def anchors(text):
     """Headings as GitHub and MyST name them."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -170,17 +152,6 @@ def test_links_and_their_anchors_lead_somewhere():
     texts = {"a": "# One two\n", "guide/b": ""}
     text = "[x](../a.md#one-two) [y](../a.md#three) [z](../c.md) [w](../auto_examples/plot_nothing.rst)"
     assert dead_links("guide/b", text, texts) == ["../a.md#three", "../c.md#", "../auto_examples/plot_nothing.rst#"]
-
-
-def test_quoted_objects_exist():
-    quoted = [(path, body) for text in PAGES.values() for path, body in directives(text, "literalinclude")]
-    assert len(quoted) >= 4
-    for path, body in quoted:
-        source = (DOCS / path).read_text(encoding="utf-8")
-        for name in re.findall(r":pyobject: (?:\w+\.)?(\w+)", body):
-            assert re.search(rf"^\s*(class|def) {name}\b", source, flags=re.MULTILINE), (path, name)
-        for line in re.findall(r":(?:start-at|end-before): (.+)", body):
-            assert line in source, (path, line)
 
 
 def exists(name, room):
