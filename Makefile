@@ -16,23 +16,30 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export MPLBACKEND = Agg
 
-.PHONY: help install demo test test-core test-lowest test-newest dist docs lint format type bench bench-fit attack evidence reproduce clean
+.PHONY: help install demo test test-all test-core test-lowest test-newest dist docs lint format type bench bench-fit attack evidence reproduce clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 install: $(STAMP)  ## create the virtual environment and install the package with its development tools
 
+# Python compiles what it imports, a small part of what is installed, and compiling everything takes longer than that.
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]" --group studies
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev]" --group studies
 	@touch $@
 
 demo: $(STAMP)  ## automatic intervals for late deliveries, with a comparison: words, a picture and an interactive page
 	$(BIN)/python -m sosbands demo -o demo_output
 
-test: $(STAMP)  ## the whole test suite, on two processes
+# WITH="studies attack" adds these groups of tests, or one of them.
+LEFT = $(patsubst %,tests/%,$(filter-out $(WITH),studies attack))
+test: $(STAMP)  ## tests of the package on two processes: no studies, no attack, one configuration of each estimator, no long browser cases
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not every_configuration and not slow_browser" $(LEFT:%=--ignore=%)
+	@echo "Not run: $(LEFT) every_configuration slow_browser; make test-all runs everything."
+
+test-all: $(STAMP)  ## the whole test suite: also studies, attack, every configuration of each estimator, long browser cases
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-core: $(STAMP)  ## kernels, problems, solvers, bands and calibration only: about a minute
@@ -41,12 +48,12 @@ test-core: $(STAMP)  ## kernels, problems, solvers, bands and calibration only: 
 # Beside the lowest direct dependencies stand the newest indirect ones, and old packages use what these deprecate: such
 # warnings are errors of the newest set only. TESTS chooses among the tests.
 LET_PASS := -W default::DeprecationWarning -W default::PendingDeprecationWarning
-test-lowest: $(TOOLED)  ## the test suite with the lowest version of every dependency, on LOWEST_PYTHON (3.11)
+test-lowest: $(TOOLED)  ## the whole test suite with the lowest version of every dependency, on LOWEST_PYTHON (3.11)
 	$(UV) venv --quiet --clear --python $(LOWEST_PYTHON) build/lowest
 	$(UV) pip install --quiet --python build/lowest --resolution lowest-direct --editable ".[test]" --group studies
 	build/lowest/bin/python -m pytest -n 2 --dist loadfile $(LET_PASS) $(TESTS)
 
-test-newest: $(TOOLED)  ## the test suite with the newest version of every dependency, on NEWEST_PYTHON (3.13)
+test-newest: $(TOOLED)  ## the whole test suite with the newest version of every dependency, on NEWEST_PYTHON (3.13)
 	$(UV) venv --quiet --clear --python $(NEWEST_PYTHON) build/newest
 	$(UV) pip install --quiet --python build/newest --upgrade --editable ".[dev]" --group studies
 	build/newest/bin/python -m pytest -n 2 --dist loadfile $(TESTS)

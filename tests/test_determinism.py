@@ -16,7 +16,6 @@ from sosbands.bands import BandSettings
 from sosbands.baselines import make_method
 from sosbands.point_models import ModelBlend
 from sklearn.linear_model import LinearRegression, RidgeCV
-from sosbands.bands import BandSettings
 from sosbands.regressors import PAPER_SETTINGS
 from sosbands.stats.tests import feature_independence_test
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
 from sosbands._extras import need
-from sosbands._files import check_place, written
+from sosbands._files import written
 from sosbands._progress import Patience, heard_by, say, speaking
 from sosbands.baselines import LocallyWeightedCP, SplitCP
 from sosbands.exceptions import UntrustedTypesError
@@ -53,35 +53,14 @@ def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch):
     assert steps == ["fsync", "replace", "fsync"]  # content, name, and the folder that holds the name
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "target.txt").write_text("old")
-    (tmp_path / "link.txt").symlink_to(tmp_path / "folder" / "target.txt")
-    with written(tmp_path / "link.txt") as partial:
-        partial.write_text("new")
-    assert (tmp_path / "link.txt").is_symlink()
-    assert (tmp_path / "folder" / "target.txt").read_text() == "new"
-
-
-def test_places_where_no_file_can_be_are_named(tmp_path):
-    check_place(tmp_path / "file")
-    for path in (tmp_path, tmp_path / "absent" / "file"):
-        with pytest.raises(FileNotFoundError, match=r"path='.*'.*: .*expected a file name in a directory that exists"):
-            check_place(path)
-
-
 def test_silence_is_broken_again_and_again_until_the_end():
     reminded = Semaphore(0)
     with Patience(lambda seconds: reminded.release() if seconds > 0 else None, every=0.01):
         assert all(reminded.acquire(timeout=60) for _ in range(3))
-
-
-def test_what_was_said_is_no_silence():
-    reminded = []
-    with Patience(reminded.append, every=60) as patience:
+    silences = []
+    with Patience(silences.append, every=60) as patience:
         patience.heard()
-    assert reminded == []
+    assert silences == []
     assert not patience._thread.is_alive()
 
 
@@ -106,10 +85,7 @@ def test_progress_is_printed_or_heard(capsys):
     say("nobody speaks")
     assert lines == ["five", "six"]
     assert capsys.readouterr().out == "[SplitCP] one\n[tuning] two\n[tuning] three\n[SplitCP] four\n"
-
-
-def test_other_threads_are_silent(capsys):
-    with speaking("here", 1):
+    with speaking("here", 1):  # other threads are silent
         thread = Thread(target=say, args=["there"])
         thread.start()
         thread.join()
@@ -153,8 +129,6 @@ def test_untrusted_types_are_an_attribute_that_survives_pickling():
 )
 def test_what_is_missing_says_what_to_install(module, install):
     name = module.partition(".")[0]
-    with pytest.raises(
-        ImportError, match=rf"^this needs {name}, which cannot be imported \(.*\): pip install {install}"
-    ):
+    with pytest.raises(ImportError, match=rf"^this needs {name}, which cannot be .* \(.*\): pip install {install}"):
         need(module)
     assert need("json") is json

@@ -19,18 +19,12 @@ from sosbands.tuning import Rules
 DAYS = np.datetime64("2024-01-01") + np.arange(4).astype("m8[D]")
 HOURS = np.arange(4).astype("m8[h]")
 NO_NUMBERS = [
-    (
-        DAYS,
-        r"v holds dates \(dtype datetime64\[D\]\): expected real numbers, so count from some date in a unit, such as",
-    ),
+    (DAYS, r"v holds dates \(dtype datetime64\[D\]\): expected real numbers, so count from some date in a unit, such"),
     (pd.Series(pd.to_datetime(DAYS)), r"v holds dates \(dtype datetime64\[.*\]\)"),
     (pd.Series(pd.to_datetime(DAYS)).dt.tz_localize("UTC"), r"v holds dates \(dtype object\)"),
     (pl.Series(DAYS), r"v holds dates \(dtype datetime64"),
     ([datetime.date(2024, 1, 1)], r"v holds dates \(dtype object\)"),
-    (
-        HOURS,
-        r"v holds spans of time \(dtype timedelta64\[h\]\): .*divide by a unit, such as values / np.timedelta64\(1",
-    ),
+    (HOURS, r"v holds spans of time \(dtype timedelta64\[h\]\): .*divide by a unit, such as values / np.timedelta64\("),
     (pd.Series(pd.to_timedelta(HOURS)), r"v holds spans of time \(dtype timedelta64"),
     (pl.Series([datetime.timedelta(1)]), r"v holds spans of time \(dtype timedelta64"),
     ([datetime.timedelta(1)], r"v holds spans of time \(dtype object\)"),
@@ -50,9 +44,6 @@ NO_NUMBERS = [
 def test_what_is_no_number_is_refused(values, expected):
     with pytest.raises(ValueError, match=f"^{expected}"):
         read_numbers("v", values)
-
-
-def test_sparse_arrays_are_refused():
     with pytest.raises(TypeError, match="^v is sparse: expected a dense array"):
         read_numbers("v", csr_matrix(np.eye(2)))
 
@@ -80,7 +71,7 @@ def test_sizes():
     check_size("v", np.array([LARGEST, -LARGEST, np.inf, np.nan]))
     for value in (np.nextafter(LARGEST, np.inf), -1e308):
         with pytest.raises(
-            ValueError, match=r"^v has entries as large as 1e\+\d+: expected at most 1e\+150, .*; shrink it"
+            ValueError, match=r"^v has entries as large as 1e\+\d+: expected at most 1e\+150, .*; shrink"
         ):
             check_size("v", np.array([0.0, value, np.inf]), "shrink it")
 
@@ -138,13 +129,9 @@ def test_measures_have_the_unit_of_the_target_at_any_size(scale):
         assert big[name] == pytest.approx(value * unit.get(name, 1.0), rel=1e-9, abs=0.0), name
 
 
-def test_hsic_of_many_large_numbers_does_not_overflow():
-    """A sum over pairs of 4000 products of 1e300 would."""
-    x = np.random.default_rng(0).uniform(-1, 1, 4000)
+def test_many_large_numbers_and_rows_far_from_those_of_a_tiny_scale():
+    x = np.random.default_rng(0).uniform(-1, 1, 4000)  # a sum over pairs of 4000 products of 1e300 would overflow
     assert stats.hsic(1e150 * x, 1e150 * x**2) == pytest.approx(1e300 * stats.hsic(x, x**2), rel=1e-9)
-
-
-def test_rows_far_from_those_of_a_tiny_scale_have_neighbours():
     y = np.arange(4.0)
     found = metrics.worst_set_coverage(y, y, y + 1, [[1e149], [1.0], [-1e149], [0.0]], X_learn=[[1e-200], [0.0]])
     assert found.marginal == 1.0
@@ -167,7 +154,7 @@ def test_metrics_and_bands_refuse_what_is_no_number(values):
 # ---------------------------------------------------------------- tests
 
 
-@pytest.mark.parametrize("count", [0, -1, 2.5, "x", None, True])
+@pytest.mark.parametrize("count", [0, 2.5, "x", None, True])
 def test_numbers_of_permutations(count):
     for test, name in (
         (lambda: stats.independence_test([FOUR], [FOUR], n_permutations=count), "n_permutations"),
@@ -178,7 +165,9 @@ def test_numbers_of_permutations(count):
             test()
 
 
-def test_seeds_and_lengthscales_of_tests():
+def test_seeds_lengthscales_and_permutations_of_tests():
+    with pytest.raises(ValueError, match="^n_permutations=10000000000: expected at most 1000000"):
+        Rules(level=1e-9, n_permutations=10**10)
     with pytest.raises(ValueError, match="^random_state='x': expected an int >= 0, a Generator or None"):
         stats.independence_test([FOUR], [FOUR], random_state="x")
     with pytest.raises(ValueError, match="^lengthscale='x': expected a number > 0"):
@@ -197,11 +186,6 @@ def test_flips_and_labels_in_batches_are_those_of_one_draw(monkeypatch):
         labels = stats.kruskal_wallis_test(groups, n_permutations=500, random_state=1)
         found.append((flips.p_value, labels.p_value))
     assert found[0] == found[1]
-
-
-def test_rules_ask_for_no_more_permutations_than_hours_allow():
-    with pytest.raises(ValueError, match="^n_permutations=10000000000: expected at most 1000000"):
-        Rules(level=1e-9, n_permutations=10**10)
 
 
 # ---------------------------------------------------------------- masked rows

@@ -102,7 +102,7 @@ def test_a_model_of_few_rows_has_one_openmp_thread_and_no_limit_after():
 
 @pytest.mark.usefixtures("two_threads")
 def test_limits_of_threads_that_overlap_leave_each_other_alone():
-    """Before, the end of the one set the number of threads of the other back to what it was at its own beginning."""
+    """The end of the one must not set the threads of the other back to what they were at its own beginning."""
     with few_threads(blas=True):
         ONE_THREAD.__enter__()
         assert (threads("blas"), threads("openmp")) == ({1}, {1})
@@ -136,6 +136,20 @@ def test_the_last_of_two_threads_restores_what_the_first_has_limited():
     thread.join()
 
 
+def forking(test):
+    with_threads = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+    return pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")(with_threads(test))
+
+
+def forked(work):
+    """Whether work is done well in a forked child, to be asked later; a deadlock ends the child by a signal."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os._exit(0 if work() else 1)
+    return lambda: os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 class Slow:
     """Its property takes until it is let go."""
 
@@ -151,66 +165,48 @@ class Slow:
         return 7
 
 
-def test_a_cached_property_is_computed_once():
+def computes_on_one_thread():
+    with ONE_THREAD:
+        value = threads("blas")
+    return value == {1} and not ONE_THREAD._inside
+
+
+@forking
+@pytest.mark.parametrize("what", ["property", "one thread", "its lock"])
+def test_a_child_forked_while_another_thread_computes_computes_too(what):
+    """A lock, of a property as functools has it before Python 3.12 or of ONE_THREAD, or a count would stay behind."""
+    begun, done = Event(), Event()
+
+    def compute():
+        if what == "property":
+            return Slow(begun, done).value
+        with ONE_THREAD._lock if what == "its lock" else ONE_THREAD:
+            begun.set()
+            return done.wait(30)
+
+    thread = Thread(target=compute)
+    thread.start()
+    assert begun.wait(30)
+    well = forked((lambda: Slow().value == 7) if what == "property" else computes_on_one_thread)
+    done.set()
+    thread.join()
+    assert well()
+    assert not ONE_THREAD._inside
     slow = Slow()
     assert (slow.value, slow.value, slow.computed) == (7, 7, 1)
     assert isinstance(Slow.value, cached_property)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_child_forked_while_another_thread_computes_a_property_computes_it_too():
-    """Before Python 3.12 that of functools has a lock, which nobody would free in the child."""
-    started, go = Event(), Event()
-    thread = Thread(target=lambda: Slow(started, go).value)
-    thread.start()
-    assert started.wait(30)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)
-        os._exit(0 if Slow().value == 7 else 1)
-    go.set()
-    thread.join()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("locked", [False, True])
-def test_a_child_forked_while_another_thread_computes_computes_too(locked):
-    """Before, the lock or the count of the other thread stayed in the child for ever."""
-    inside, done = Event(), Event()
-
-    def compute():
-        with ONE_THREAD._lock if locked else ONE_THREAD:
-            inside.set()
-            done.wait(30)
-
-    thread = Thread(target=compute)
-    thread.start()
-    assert inside.wait(30)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)  # a deadlock ends the child by a signal
-        with ONE_THREAD:
-            value = threads("blas")
-        os._exit(0 if value == {1} and not ONE_THREAD._inside else 1)
-    done.set()
-    thread.join()
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert not ONE_THREAD._inside
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@forking
 def test_a_child_forked_inside_leaves_it_as_it_should():
+    def leaves():
+        inside = sum(ONE_THREAD._inside.values())
+        ONE_THREAD.__exit__(None, None, None)
+        return inside == 1 and not ONE_THREAD._inside
+
     with ONE_THREAD:
-        child = os.fork()
-        if child == 0:
-            inside = sum(ONE_THREAD._inside.values())
-            ONE_THREAD.__exit__(None, None, None)
-            os._exit(0 if inside == 1 and not ONE_THREAD._inside else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        well = forked(leaves)
+    assert well()
 
 
 @pytest.fixture
@@ -251,10 +247,9 @@ def test_libraries_are_searched_again_after_imports_only(searches):
     assert counts == [1, 1, 1, 2, 2]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@forking
 def test_a_child_is_not_forked_while_another_thread_searches_libraries(searches):
-    """Before, the child waited for ever for the lock of the loader, which the other thread had."""
+    """It would wait for ever for the lock of the loader, which the other thread has."""
     searches.imported()
     searches.end.clear()
 
@@ -262,12 +257,7 @@ def test_a_child_is_not_forked_while_another_thread_searches_libraries(searches)
         with few_threads():
             pass
 
-    thread = Thread(target=compute)
-    thread.start()
-    assert searches.begun.wait(30)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)
+    def searches_too():
         searches.imported()
         with few_threads():
             limited = threads("openmp") <= {1}
@@ -275,9 +265,14 @@ def test_a_child_is_not_forked_while_another_thread_searches_libraries(searches)
         other = Thread(target=compute, daemon=True)  # one that does not own what the thread that forked has
         other.start()
         other.join(10)
-        os._exit(0 if limited and not other.is_alive() else 1)
+        return limited and not other.is_alive()
+
+    thread = Thread(target=compute)
+    thread.start()
+    assert searches.begun.wait(30)
+    well = forked(searches_too)
     thread.join()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert well()
     searches.imported()
     with few_threads():  # the parent may search again, too
         assert searches.count == 2

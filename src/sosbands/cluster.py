@@ -7,7 +7,6 @@ import shutil
 import warnings
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,10 +49,7 @@ def interval_frame(
     pandas.DataFrame
         ``prediction``, ``lower``, ``upper`` and ``support`` (NaN for models that know none), all float64.
     """
-    level = _level(model, confidence_level)
-    model.quantile(level)  # which says what it cannot give
-    kept = _kept(keep_columns)
-    names = _features(model)
+    level, kept, names = _asked(model, confidence_level, keep_columns)
     _check_columns([*kept, *(names or ())], frame.columns, "frame")
     made = dict.fromkeys(WRITTEN, np.zeros(0))
     if len(frame):
@@ -101,74 +97,73 @@ def predict_parquet(
     OffDataWarning, CrossedIntervalsWarning, ...
         What the workers warned of: once a category, with the number of files and the words for the first of them.
     """
-    work = _Work.of(model, Path(source).resolve(), confidence_level, keep_columns)
-    client = _client(client)
+    place = Path(source).resolve()
+    dataset = need("pyarrow.dataset").dataset(place, format="parquet", partitioning="hive")
+    base = place if place.is_dir() else place.parent
+    fragments = {str(Path(each.path).relative_to(base)): each for each in dataset.get_fragments()}
+    if not fragments:
+        raise ValueError(f"source={str(place)!r}: expected Parquet files, found none")
+    level, kept, features = _asked(model, confidence_level, keep_columns)
+    there = dataset.schema.names
+    wanted = [*kept, *(features or [name for name in there if name not in _index(dataset.schema)])]
+    columns = list(dict.fromkeys(wanted))
+    _check_columns(columns, there, f"source={str(place)!r}")
+    parted = set(there) - set(next(iter(fragments.values())).physical_schema.names)
+    keep = [name for name in kept if name not in parted]  # the names of the folders hold the others
+    work = _Work(model, level, keep, columns, dataset.schema)
+    distributed = need("distributed")
+    try:
+        client = distributed.get_client() if client is None else client
+    except ValueError:
+        advice = "expected a Dask client, for instance dask.distributed.Client(address)"
+        raise ValueError(f"client=None: {advice}") from None
     folder = _new_folder(Path(target), Path(source))
     remove_leftovers(folder.parent)
     partial = temporary_name(folder)
-    done: dict[str, _Done] = {}
+    files = {name: partial / name for name in fragments}
+    done: dict[str, tuple[int, dict[type[Warning], str]]] = {}
     try:
-        files = {str(partial / name): fragment for name, fragment in work.fragments.items()}
-        for file in files:
-            Path(file).parent.mkdir(parents=True, exist_ok=True)
-        calls = {file: (fragment, file) for file, fragment in files.items()}
-        with closing(run_on_cluster(client, _predict_file, work.without_fragments(), calls)) as finished:
-            for file, result, error in finished:
+        for file in files.values():
+            file.parent.mkdir(parents=True, exist_ok=True)
+        calls = {name: (fragment, str(files[name])) for name, fragment in fragments.items()}
+        with closing(run_on_cluster(client, _predict_file, work, calls)) as finished:
+            for name, result, error in finished:
                 if error is not None:
                     raise error
-                done[file] = result
-        _check_written(partial, files)
+                done[name] = result
+        lost = [file for file in files.values() if not file.is_file()]
+        if lost:
+            raise FileNotFoundError(
+                f"{len(lost)} of {len(files)} files that workers wrote cannot be seen here: expected `target` in a "
+                "folder that this process and all workers share"
+            )
+        for file in {each for each in partial.rglob("*") if each.is_file()} - set(files.values()):
+            file.unlink()  # a part of a file, left by a worker that died
         os.rename(partial, folder)
         sync_folder(folder.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    _relay([done[file] for file in files], list(work.fragments))
-    return sum(each.rows for each in done.values())
+    warned: dict[type[Warning], list[str]] = {}
+    for name in files:
+        for category, message in done[name][1].items():
+            warned.setdefault(category, []).append(f"{name}: {message}")
+    for category, messages in warned.items():
+        warn(f"in {len(messages)} of {len(files)} files, first {messages[0]}", category)
+    return sum(rows for rows, _ in done.values())
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What every worker needs, and the files, by their names below the source."""
+class _Work(NamedTuple):
+    """What every worker needs."""
 
     model: Any
     level: float
     keep: list[str]
     columns: list[str]
     schema: Any
-    fragments: dict[str, Any]
-
-    @classmethod
-    def of(cls, model: Any, source: Path, confidence_level: float | None, keep_columns: Sequence[str]) -> _Work:
-        dataset = need("pyarrow.dataset").dataset(source, format="parquet", partitioning="hive")
-        base = source if source.is_dir() else source.parent
-        fragments = {str(Path(each.path).relative_to(base)): each for each in dataset.get_fragments()}
-        if not fragments:
-            raise ValueError(f"source={str(source)!r}: expected Parquet files, found none")
-        level = _level(model, confidence_level)
-        model.quantile(level)  # a model that cannot give this level says so before anything is written
-        kept, features = _kept(keep_columns), _features(model)
-        names = dataset.schema.names
-        columns = list(
-            dict.fromkeys([*kept, *(features or [name for name in names if name not in _index(dataset.schema)])])
-        )
-        _check_columns(columns, names, f"source={str(source)!r}")
-        parted = set(names) - set(next(iter(fragments.values())).physical_schema.names)
-        keep = [name for name in kept if name not in parted]  # the names of the folders hold the others
-        return cls(model, level, keep, columns, dataset.schema, fragments)
-
-    def without_fragments(self) -> _Work:
-        return _Work(self.model, self.level, self.keep, self.columns, self.schema, {})
 
 
-class _Done(NamedTuple):
-    """One file: its rows, and what was warned of."""
-
-    rows: int
-    warned: list[tuple[type[Warning], str]]
-
-
-def _predict_file(work: _Work, fragment: Any, path: str) -> _Done:
-    """What a worker does."""
+def _predict_file(work: _Work, fragment: Any, path: str) -> tuple[int, dict[type[Warning], str]]:
+    """What a worker does with one file: its rows, and what was warned of, in the last words for each category."""
     parquet, pa = need("pyarrow.parquet"), need("pyarrow")
     try:
         physical = fragment.physical_schema
@@ -184,37 +179,13 @@ def _predict_file(work: _Work, fragment: Any, path: str) -> _Done:
     except Exception as error:
         error.add_note(f"in the file {fragment.path}")
         raise
-    return _Done(len(frame), [(each.category, str(each.message)) for each in caught])
+    return len(frame), {each.category: str(each.message) for each in caught}
 
 
 def _index(schema: Any) -> list[str]:
     """Columns that hold the index of the data frame that was written."""
     columns = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in columns if isinstance(name, str)]
-
-
-def _relay(done: Sequence[_Done], names: Sequence[str]) -> None:
-    """Give each kind of warning once."""
-    found: dict[type[Warning], list[str]] = {}
-    for each, name in zip(done, names, strict=True):
-        for category, message in dict(each.warned).items():
-            found.setdefault(category, []).append(f"{name}: {message}")
-    for category, messages in found.items():
-        words = f"in {len(messages)} of {len(done)} files, first {messages[0]}"
-        warn(words, category)
-
-
-def _check_written(partial: Path, files: Sequence[str] | dict[str, Any]) -> None:
-    """Everything is where it should be, and nothing else: a worker that died may have left a part of a file."""
-    lost = [file for file in files if not Path(file).is_file()]
-    if lost:
-        raise FileNotFoundError(
-            f"{len(lost)} of {len(files)} files that workers wrote cannot be seen here: expected `target` in a folder "
-            "that this process and all workers share"
-        )
-    for file in partial.rglob("*"):
-        if file.is_file() and str(file) not in files:
-            file.unlink()
 
 
 def _new_folder(target: Path, source: Path) -> Path:
@@ -229,30 +200,18 @@ def _new_folder(target: Path, source: Path) -> Path:
     return folder
 
 
-def _client(client: Any) -> Any:
-    distributed = need("distributed")
-    try:
-        return distributed.get_client() if client is None else client
-    except ValueError:
-        raise ValueError("client=None: expected a Dask client, for instance dask.distributed.Client(address)") from None
-
-
-def _level(model: Any, confidence_level: float | None) -> float:
-    return read_level(model.confidence_level if confidence_level is None else confidence_level)
-
-
-def _features(model: Any) -> list[str] | None:
-    """Names of the columns that the model needs; None if it was fitted to an array."""
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else list(names)
-
-
-def _kept(keep_columns: Sequence[str]) -> list[str]:
+def _asked(
+    model: Any, confidence_level: float | None, keep_columns: Sequence[str]
+) -> tuple[float, list[str], list[str] | None]:
+    """Level, columns to keep, and those that the model needs, None if it was fitted to an array."""
+    level = read_level(model.confidence_level if confidence_level is None else confidence_level)
+    model.quantile(level)  # a model that cannot give this level says so before anything is written
     kept = [keep_columns] if isinstance(keep_columns, str) else list(keep_columns)
     clash = [name for name in kept if name in WRITTEN]
     if clash:
         raise ValueError(f"keep_columns has {clash[0]!r}: expected other names than those written, {list(WRITTEN)}")
-    return kept
+    names = getattr(model, "feature_names_in_", None)
+    return level, kept, None if names is None else list(names)
 
 
 def _check_columns(wanted: Sequence[str], names: Any, where: str) -> None:

@@ -23,7 +23,7 @@ def adopt(path: Path) -> None:
         for line in left.lines[1 if store.lines else 0 :]:  # after the line that says what the file is
             if line.rstrip() + b"\n" not in known:
                 store.append(line.rstrip() + b"\n")
-        left.remove()
+        loose.unlink()
 
 
 def read_stored(path: Path) -> StoreContents:

@@ -21,13 +21,9 @@ def counts_of(rng, m, k, new, repetitions):
     return np.sum(rng.random((repetitions, new)) <= q[:, None], axis=1)
 
 
-def test_the_law_of_a_sum():
-    np.testing.assert_allclose(
-        exact_law.power_of_law(np.array([0.3, 0.7]), 50), binom(50, 0.7).pmf(range(51)), atol=1e-15
-    )
-
-
-def test_ranks_are_exact_at_the_edges():
+def test_the_law_of_a_sum_and_ranks_at_the_edges():
+    law = exact_law.power_of_law(np.array([0.3, 0.7]), 50)
+    np.testing.assert_allclose(law, binom(50, 0.7).pmf(range(51)), atol=1e-15)
     assert exact_law.rank_promised(20, 0.9) == 19
     assert exact_law.rank_promised(99, 0.55) == 55  # 0.55 * 100 is 55.00000000000001
     assert exact_law.rank_promised(10, 0.95) == 11
@@ -46,13 +42,9 @@ def test_right_counts_pass_and_those_of_a_neighbouring_rank_fail(m, k):
         exact_law.assert_exact(many, 20, m, k - 1, 1e-6, "one rank more")
 
 
-def test_a_right_mean_of_a_wrong_law_fails():
-    """Every calibration covers nine tenths: the mean is right, the spread is not."""
-    with pytest.raises(AssertionError, match="too often"):
+def test_a_right_mean_of_a_wrong_law_fails_and_too_few_scores_allow_nothing_but_all_rows():
+    with pytest.raises(AssertionError, match="too often"):  # every calibration covers nine tenths
         exact_law.assert_exact(np.full(400, 18), 20, 19, 18, 1e-6, "no spread")
-
-
-def test_too_few_scores_allow_nothing_but_all_rows():
     exact_law.assert_exact(np.full(3, 20), 20, 10, 11, 1e-6, "infinite")
     with pytest.raises(AssertionError, match="infinite intervals only"):
         exact_law.assert_exact(np.array([20, 19, 20]), 20, 10, 11, 1e-6, "finite")
@@ -77,9 +69,9 @@ def test_the_bound_of_a_mean_holds_and_is_not_idle():
 # Some laws forgive some defects: ties of many rows, or a level at which a rank more or less is the same.
 
 
-def attack(scenario, most=6):
+def attack(scenario):
     """The first attempts of a scenario, until one of them breaks."""
-    for turn in range(most):
+    for turn in range(10):
         coverage_laws.attempt(SCENARIO[scenario] + turn * len(SCENARIO))
 
 
@@ -92,44 +84,34 @@ def shifted_rank(shift):
     return quantile
 
 
-@pytest.mark.parametrize("scenario", ["fixed_functions", "groups", "fits"])
-def test_a_quantile_of_the_wrong_rank_is_caught(monkeypatch, scenario):
-    monkeypatch.setattr(calibration, "conformal_quantile", shifted_rank(-1))
-    with pytest.raises(AssertionError, match="too low|infinite intervals only"):
+def forgetting_the_new_row(S, w, new, level, right=calibration.weighted_conformal_quantile):
+    return right(S, w, 0 * new, level)
+
+
+def ignoring_weights(S, _weights, new, level):
+    return np.full(len(new), calibration.conformal_quantile(S, level))
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "planted", "scenario", "words"),
+    [
+        (calibration, "conformal_quantile", shifted_rank(-1), "fixed_functions", "too low|infinite intervals only"),
+        (calibration, "conformal_quantile", shifted_rank(-1), "groups", "too low|infinite intervals only"),
+        (calibration, "conformal_quantile", shifted_rank(-1), "fits", "too low|infinite intervals only"),
+        (calibration, "conformal_quantile", shifted_rank(1), "fixed_functions", "too high"),
+        (calibration, "weighted_conformal_quantile", forgetting_the_new_row, "equal_weights", "too low|infinite inter"),
+        (calibration, "weighted_conformal_quantile", ignoring_weights, "covariate_shift", "tilted by .* too low"),
+        (band, "ROUNDING", -1e-15, "tied_scores", "too low|too often"),  # ends that lose ties
+        (
+            cross,
+            "conformal_rank",
+            lambda n, level: max(1, round(n * (2 * level - 1.3))),
+            "crossed",
+            "cross-calibrated.* too low",
+        ),
+    ],
+)
+def test_a_planted_defect_is_caught(monkeypatch, where, name, planted, scenario, words):
+    monkeypatch.setattr(where, name, planted)
+    with pytest.raises(AssertionError, match=words):
         attack(scenario)
-
-
-def test_too_large_a_quantile_is_caught_where_there_are_no_ties(monkeypatch):
-    monkeypatch.setattr(calibration, "conformal_quantile", shifted_rank(1))
-    with pytest.raises(AssertionError, match="too high"):
-        attack("fixed_functions")
-
-
-def test_weights_that_forget_the_new_row_are_caught(monkeypatch):
-    right = calibration.weighted_conformal_quantile
-    monkeypatch.setattr(
-        calibration, "weighted_conformal_quantile", lambda S, w, new, level: right(S, w, 0 * new, level)
-    )
-    with pytest.raises(AssertionError, match="too low|infinite intervals only"):
-        attack("equal_weights")
-
-
-def test_weights_that_are_ignored_are_caught(monkeypatch):
-    def ignored(S, _weights, new, level):
-        return np.full(len(new), calibration.conformal_quantile(S, level))
-
-    monkeypatch.setattr(calibration, "weighted_conformal_quantile", ignored)
-    with pytest.raises(AssertionError, match="tilted by .* too low"):
-        attack("covariate_shift", 10)
-
-
-def test_ends_that_lose_ties_by_rounding_are_caught(monkeypatch):
-    monkeypatch.setattr(band, "ROUNDING", -1e-15)
-    with pytest.raises(AssertionError, match="too low|too often"):
-        attack("tied_scores")
-
-
-def test_cross_calibration_with_too_small_a_rank_is_caught(monkeypatch):
-    monkeypatch.setattr(cross, "conformal_rank", lambda n, level: max(1, round(n * (2 * level - 1.3))))
-    with pytest.raises(AssertionError, match="cross-calibrated.* too low"):
-        attack("crossed")

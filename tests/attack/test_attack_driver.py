@@ -2,9 +2,12 @@
 
 import json
 import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 
+import planted
 import pytest
 
 from attack import __main__ as command
@@ -34,9 +37,6 @@ def test_attempts_that_are_well_are_told_and_the_others_reported_as_what_they_ar
     assert runs_on == "over time: no end after 5 s"
     assert eats.startswith("over memory")
     assert dies == "the process died with -9"
-
-
-def test_the_table_counts(rows):
     (line,) = driver.table({"planted": rows})
     assert (line["attempts"], line["breaches"], line["outcomes"]) == (6, "4 (2, 3, 4, 5)", "1 even, 1 odd")
 
@@ -83,8 +83,6 @@ def test_two_at_a_time_are_the_same_rows_in_the_same_order(monkeypatch):
 
 @pytest.mark.parametrize(("count", "code"), [(2, 0), (3, 1)])
 def test_the_command_says_by_its_exit_code_whether_anything_broke(tmp_path, monkeypatch, capsys, count, code):
-    import planted
-
     monkeypatch.setitem(sys.modules, "attack.planted", planted)
     monkeypatch.setattr(planted, "FULL", count)
     monkeypatch.setattr(planted, "QUICK", 1)
@@ -101,8 +99,6 @@ def test_the_command_says_by_its_exit_code_whether_anything_broke(tmp_path, monk
 
 
 def test_a_module_with_a_part_of_the_surface_is_a_mistake():
-    import planted
-
     assert driver.is_part(planted)
     assert not driver.is_part(limited)
     half = type(sys)("half")
@@ -111,24 +107,20 @@ def test_a_module_with_a_part_of_the_surface_is_a_mistake():
         driver.is_part(half)
 
 
+def start_a_sleeper():
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid
+
+
+def wait_for_the_end(pid):
+    for _ in range(500):
+        os.kill(pid, 0)
+        if Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+            raise ProcessLookupError  # dead, and not yet collected by its new parent
+        time.sleep(0.01)
+
+
 def test_nothing_that_an_attempt_started_lives_on():
     ending, pid = limited.call_limited(start_a_sleeper, (), 20.0)
     assert ending == limited.RETURNED
     with pytest.raises(ProcessLookupError):
         wait_for_the_end(pid)
-
-
-def start_a_sleeper():
-    import subprocess
-
-    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid
-
-
-def wait_for_the_end(pid):
-    from time import sleep
-
-    for _ in range(500):
-        os.kill(pid, 0)
-        if Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
-            raise ProcessLookupError  # dead, and not yet collected by its new parent
-        sleep(0.01)

@@ -29,21 +29,17 @@ def careful(_inputs, path):
     return DONE
 
 
-def in_place(_inputs, path):
+def in_place(_inputs, path, name="out.bin"):
     try:
-        path.write_bytes(bytes(20_000))
+        path.with_name(name).write_bytes(bytes(20_000))
+        path.with_name(name).replace(path)
     except OSError as error:
         return refused(path, error)
     return DONE
 
 
-def untidy(_inputs, path):
-    try:
-        path.with_name("partial").write_bytes(bytes(20_000))
-        path.with_name("partial").replace(path)
-    except OSError as error:
-        return refused(path, error)
-    return DONE
+def untidy(inputs, path):
+    return in_place(inputs, path, "partial")
 
 
 def silent(inputs, path):
@@ -56,8 +52,7 @@ def vague(inputs, path):
 
 
 def wordy(inputs, path):
-    ending = careful(inputs, path)
-    return replace(ending, errors=2 * ending.errors)
+    return replace(careful(inputs, path), errors=2 * careful(inputs, path).errors)
 
 
 @pytest.fixture

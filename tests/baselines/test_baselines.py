@@ -60,22 +60,30 @@ def fast(name, **settings):
 
 # ---------------------------------------------------------------- true scikit-learn estimators
 
-# Of each class one instance has few trees, iterations or folds, and one other settings.
+# One instance of each class, with few trees, iterations or folds.
 CHECKED = [
     QuantileForestCQR(n_estimators=10),
     GradientBoostingCQR(max_iter=10),
     HomoscedasticGP(),
-    HomoscedasticGP(conformal_score="normalized", calibration="asymmetric"),
-    SplitCP(),
     SplitCP(Ridge()),
-    SplitCP(HistGradientBoostingRegressor(max_iter=30)),
     LocallyWeightedCP(Ridge(), DecisionTreeRegressor(min_samples_leaf=3, random_state=0), cv=2),
 ]
 CHECKED += [cls() for cls in METHODS.values() if cls not in map(type, CHECKED)]
+FURTHER = [
+    HomoscedasticGP(conformal_score="normalized", calibration="asymmetric"),
+    SplitCP(),
+    SplitCP(HistGradientBoostingRegressor(max_iter=30)),
+]
 
 
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.every_configuration
+@parametrize_with_checks(FURTHER, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks_of_further_configurations(estimator, check):
     check(estimator)
 
 

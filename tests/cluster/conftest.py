@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
+from two_workers import SETTINGS, table
 
 from sosbands import SoSBandRegressor
 
@@ -31,8 +32,6 @@ def client(local_cluster):
 
 @pytest.fixture(scope="session")
 def model():
-    from parquet_rows import SETTINGS, table
-
     X = table(120, 0)[["a", "b"]]
     y = X["a"] + (0.2 + X["b"].abs()) * np.random.default_rng(1).normal(size=len(X))
     return SoSBandRegressor(LinearRegression(), preprocessor=None, **SETTINGS).fit(X, y)
@@ -41,8 +40,6 @@ def model():
 @pytest.fixture
 def source(tmp_path):
     """Five files in two folders: one without rows, each with an index of its own."""
-    from parquet_rows import table
-
     folder = tmp_path / "rows"
     for seed, n in enumerate((30, 7, 0, 30, 11), start=1):
         place = folder / f"year={2020 + seed % 2}"

@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
-from two_workers import NestedLine, WaitingBand, most_threads, process, task
+from two_workers import SETTINGS, NestedLine, Waiting, most_threads, process, task
 
 from sosbands import SoSBandRegressor
 from sosbands.baselines import SplitCP
@@ -81,10 +81,8 @@ def test_tuning_by_the_rules_gives_the_numbers_of_one_process():
 
 def test_out_of_fold_copies_are_fitted_on_workers_and_keep_to_them(client, tmp_path):
     X, y = sample()
-    settings = {"lengthscale": 1.0, "symmetry_penalty": 1.0, "width_penalty": 0.1, "learning_coverage": 0.9}
-    settings |= {"base_scale": "none", "noise_features": "inputs", "conformal_score": "added", "random_state": 0}
     here, there = tmp_path / "here", tmp_path / "there"
-    models = [SoSBandRegressor(NestedLine(str(folder)), cv=8, **settings) for folder in (here, there)]
+    models = [SoSBandRegressor(NestedLine(str(folder)), cv=8, **SETTINGS) for folder in (here, there)]
     here.mkdir(), there.mkdir()
     models[0].fit(X, y)
     with joblib.parallel_config(backend="dask"):
@@ -133,13 +131,10 @@ def test_compare_runs_on_workers_and_its_store_continues(client, tmp_path):
 @pytest.mark.usefixtures("client")
 def test_results_are_stored_as_they_come(tmp_path):
     store = tmp_path / "store.jsonl"
-    store_of = {"a": 1, "b": 2, "c": 3, "d": 4}  # one line of settings, then one for each before
-    methods = {name: WaitingBand(str(store), lines) for name, lines in store_of.items()}
-    X, y = sample(30)
     with joblib.parallel_config(backend="dask"):
-        result = compare(methods, X, y, n_repetitions=1, store=store)
-    assert [row["error"] for row in result.rows] == [None] * 4
-    assert [record["axes"]["method"] for record in read_store(store).records.values()] == list("abcd")
+        rows = run_tasks(Waiting(store), [{"number": k} for k in (1, 2, 3, 4)], store=store)  # one line of settings
+    assert [row["error"] for row in rows] == [None] * 4
+    assert [row["number"] for row in read_store(store).rows] == [1, 2, 3, 4]
 
 
 def test_tasks_have_one_thread_and_one_process(client):

@@ -3,14 +3,14 @@
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
-from parquet_rows import SETTINGS, files, one_by_one, table
+from two_workers import SETTINGS, files, one_by_one, table
 
 from sosbands import SoSBandRegressor
 from sosbands.cluster import interval_frame, predict_parquet
 from sosbands.exceptions import CrossedIntervalsWarning, OffDataWarning, TooFewCalibrationPointsWarning
 
-pd = pytest.importorskip("pandas", reason="the extra sosbands[distributed] is not installed")
 pytest.importorskip("pyarrow", reason="the extra sosbands[distributed] is not installed")
 
 WRITTEN = ["prediction", "lower", "upper", "support"]
@@ -62,7 +62,10 @@ def test_files_are_predicted_by_both_workers(model, client, source, tmp_path):
     ran = {each["worker"] for each in stream.data if each["key"].startswith("_predict_file")}
     assert ran == set(client.run(os.getpid))
     assert files(target) == files(source)
-    assert sorted(os.listdir(tmp_path)) == ["intervals", "rows"]
+    name = files(source)[0]
+    assert predict_parquet(model, source / name, tmp_path / "one") == len(pd.read_parquet(source / name))
+    assert files(tmp_path / "one") == [os.path.basename(name)]
+    assert sorted(os.listdir(tmp_path)) == ["intervals", "one", "rows"]
     for given, found in one_by_one(source, target):
         here = interval_frame(given, model, 0.8, keep_columns=["id"])
         pd.testing.assert_frame_equal(found, here, rtol=1e-12, atol=1e-12)
@@ -113,13 +116,6 @@ def test_warnings_of_workers_come_once(model, source, tmp_path):
     ]
 
 
-@pytest.mark.usefixtures("client")
-def test_one_file_is_a_source_too(model, source, tmp_path):
-    name = files(source)[0]
-    assert predict_parquet(model, source / name, tmp_path / "intervals") == len(pd.read_parquet(source / name))
-    assert files(tmp_path / "intervals") == [os.path.basename(name)]
-
-
 # ---------------------------------------------------------------- bad input
 
 
@@ -137,23 +133,19 @@ def test_a_file_that_fails_leaves_nothing_behind(model, source, tmp_path):
 @pytest.mark.usefixtures("client")
 def test_bad_arguments_are_named(model, source, tmp_path):
     target = tmp_path / "intervals"
-    with pytest.raises(ValueError, match=r"source=.* has no column 'c'"):
-        predict_parquet(model, source, target, keep_columns=["c"])
-    with pytest.raises(ValueError, match="keep_columns has 'lower'"):
-        predict_parquet(model, source, target, keep_columns=["lower"])
-    with pytest.raises(ValueError, match="confidence_level=90"):
-        predict_parquet(model, source, target, confidence_level=90)
-    with pytest.raises(FileExistsError, match="exists"):
-        predict_parquet(model, source, source)
-    with pytest.raises(FileNotFoundError, match="expected a name in a folder that exists"):
-        predict_parquet(model, source, tmp_path / "no" / "intervals")
-    with pytest.raises(ValueError, match="lies in the source"):
-        predict_parquet(model, source, source / "intervals")
-    with pytest.raises(FileNotFoundError):
-        predict_parquet(model, tmp_path / "nothing", target)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="expected Parquet files, found none"):
-        predict_parquet(model, tmp_path / "empty", target)
+    for given, kind, message in [
+        ({"keep_columns": ["c"]}, ValueError, r"source=.* has no column 'c'"),
+        ({"keep_columns": ["lower"]}, ValueError, "keep_columns has 'lower'"),
+        ({"confidence_level": 90}, ValueError, "confidence_level=90"),
+        ({"target": source}, FileExistsError, "exists"),
+        ({"target": tmp_path / "no" / "intervals"}, FileNotFoundError, "expected a name in a folder that exists"),
+        ({"target": source / "intervals"}, ValueError, "lies in the source"),
+        ({"source": tmp_path / "nothing"}, FileNotFoundError, "nothing"),
+        ({"source": tmp_path / "empty"}, ValueError, "expected Parquet files, found none"),
+    ]:
+        with pytest.raises(kind, match=message):
+            predict_parquet(model, **{"source": source, "target": target, **given})
     with pytest.raises(ValueError, match="frame has no column 'a'"):
         interval_frame(table(3, 0)[["b"]], model)
     assert sorted(os.listdir(tmp_path)) == ["empty", "rows"]

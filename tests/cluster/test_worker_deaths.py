@@ -3,8 +3,9 @@
 import os
 
 import joblib
+import pandas as pd
 import pytest
-from two_workers import Fatal, MortalModel
+from two_workers import Fatal, MortalModel, files, one_by_one
 
 from sosbands.cluster import interval_frame, predict_parquet
 from sosbands.comparison import run_tasks
@@ -36,9 +37,6 @@ def test_a_task_that_kills_every_worker_is_a_failed_row(client, tmp_path):
 
 
 def test_a_worker_that_dies_costs_time_only(model, source, tmp_path):
-    pd = pytest.importorskip("pandas", reason="the extra sosbands[distributed] is not installed")
-    from parquet_rows import files, one_by_one
-
     target, flag = tmp_path / "intervals", tmp_path / "died"
     mortal = MortalModel(model, 4003, target, flag)  # a row of the fourth file
     assert predict_parquet(mortal, source, target) == 78

@@ -1,4 +1,4 @@
-"""What the tests of a cluster send to it: models and functions that say where they ran, or end their worker."""
+"""What the tests of a cluster send to it: rows, models and functions that say where they ran, or end their worker."""
 
 import os
 import signal
@@ -7,11 +7,29 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_info
 
-from sosbands.conformal import Band, IntervalMixin, Told
+SETTINGS = {"lengthscale": 1.0, "symmetry_penalty": 1.0, "width_penalty": 0.1, "learning_coverage": 0.9}
+SETTINGS |= {"base_scale": "none", "noise_features": "inputs", "conformal_score": "added", "random_state": 0}
+
+
+def table(n, seed):
+    """Two features, in another order than the model has them, a number that is none, and text."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"b": rng.uniform(-1, 1, n), "extra": np.arange(n), "a": rng.uniform(-1, 1, n)})
+    return frame.assign(id=[f"row {seed}-{k}" for k in range(n)])
+
+
+def files(folder):
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+def one_by_one(source, target):
+    for name in files(source):
+        yield pd.read_parquet(source / name, partitioning=None), pd.read_parquet(target / name, partitioning=None)
 
 
 def die(flag):
@@ -84,19 +102,17 @@ class NestedLine(RegressorMixin, BaseEstimator):
         return self.line_.predict(X)
 
 
-class WaitingBand(IntervalMixin, BaseEstimator):
-    """A band whose fit ends when the store holds so many lines."""
+class Waiting:
+    """A task that ends when the store holds as many lines as its number."""
 
-    def __init__(self, store, lines, confidence_level=0.9, calibration="symmetric"):
-        self.store, self.lines = store, lines
-        self.confidence_level, self.calibration = confidence_level, calibration
+    __qualname__ = "Waiting"
 
-    def fit(self, X, y):  # noqa: ARG002
-        until(lambda: Path(self.store).read_bytes().count(b"\n") >= self.lines)
-        return self
+    def __init__(self, store):
+        self.store = str(store)
 
-    def told(self, X):
-        return Told(Band(np.zeros(len(X)), np.zeros(len(X))))
+    def __call__(self, axes, seed):  # noqa: ARG002
+        until(lambda: Path(self.store).read_bytes().count(b"\n") >= axes["number"])
+        return {}
 
 
 class MortalModel:

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from functools import partial
 from math import cos, pi, sin, sqrt
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy import stats
 from sosbands.datasets import CASE_NUMBERS, synthetic_case
 from sosbands.datasets.synthetic import ScaledNoise
 
+Z = 1.959963984540054  # the normal quantile at 0.975
 LEVELS = [0.01, 0.05, 0.3, 0.5, 0.8, 0.95, 0.99]
 CASES = [(1, 1), (2, 1), (2, 4), (3, 1), (4, 1), (5, 1), (6, 1), (6, 3)]
 
@@ -81,6 +83,14 @@ class ClassicalSplitNoise:
         return np.where(levels < p, below, s_up * stats.norm.ppf(np.maximum(0.5, 1 - (1 - levels) / (2 - 2 * p))))
 
 
+def unsigned(noise):
+    return UnsignedNoise(noise.law, noise.scale)
+
+
+def without_absolute_values(noise):
+    return replace(noise, scale=lambda X: np.abs(np.sin(X).sum(axis=1)))
+
+
 def test_case_numbers_and_the_settings_of_the_comparison():
     cases = [synthetic_case(number) for number in CASE_NUMBERS]
     assert CASE_NUMBERS == (1, 2, 3, 4, 5, 6)
@@ -101,6 +111,8 @@ def test_case_numbers_and_the_settings_of_the_comparison():
         (1, [0.85], sin(1.9 * pi) + 0.2 * cos(7.6 * pi)),  # 10x + 1 = 9.5, still the wave
         (1, [0.87], -0.03),  # beyond the break
         (1, [1.0], 0.1),
+        *(("classical", [-1.0], 0.2), ("classical", [-0.25], -0.8), ("classical", [-0.125], -sqrt(0.5) - 0.2)),
+        *(("classical", [-0.03], -0.03), ("classical", [0.5], 0.5)),
         (2, [3.0], 1.5),
         (2, [1.0, -4.0, 6.0], 1.5),
         (3, [pi / 10], 1.0),
@@ -115,14 +127,8 @@ def test_case_numbers_and_the_settings_of_the_comparison():
     ],
 )
 def test_location(number, x, expected):
-    assert synthetic_case(number, len(x)).location([x]) == pytest.approx([expected], abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("x", "expected"), [(-1.0, 0.2), (-0.25, -0.8), (-0.125, -sqrt(0.5) - 0.2), (-0.03, -0.03), (0.5, 0.5)]
-)
-def test_location_of_the_classical_form(x, expected):
-    assert synthetic_case(1, form="classical").location([[x]]) == pytest.approx([expected], abs=1e-12)
+    case = synthetic_case(1, form="classical") if number == "classical" else synthetic_case(number, len(x))
+    assert case.location([x]) == pytest.approx([expected], abs=1e-12)
 
 
 def test_the_two_forms_break_where_they_should_and_differ_in_location_only():
@@ -141,24 +147,16 @@ def test_the_two_forms_break_where_they_should_and_differ_in_location_only():
 @pytest.mark.parametrize(
     ("number", "x", "expected"),
     [
-        (
-            1,
-            [0.0],
-            [sin(0.2 * pi) + 0.2 * cos(0.8 * pi) + s * sqrt(0.1) * 1.959963984540054 for s in (-1, 1)],
-        ),
-        (2, [pi / 2, -pi / 2], [-2 * 1.959963984540054, 2 * 1.959963984540054]),
-        (3, [pi / 10], [1 + pi / 10 * np.exp(-1.959963984540054), 1 + pi / 10 * np.exp(1.959963984540054)]),
-        (
-            3,
-            [-pi / 10],
-            [-1 - pi / 10 * np.exp(1.959963984540054), -1 - pi / 10 * np.exp(-1.959963984540054)],
-        ),
+        (1, [0.0], [sin(0.2 * pi) + 0.2 * cos(0.8 * pi) + s * sqrt(0.1) * Z for s in (-1, 1)]),
+        (2, [pi / 2, -pi / 2], [-2 * Z, 2 * Z]),
+        (3, [pi / 10], [1 + pi / 10 * np.exp(-Z), 1 + pi / 10 * np.exp(Z)]),
+        (3, [-pi / 10], [-1 - pi / 10 * np.exp(Z), -1 - pi / 10 * np.exp(-Z)]),
         (3, [0.0], [0.0, 0.0]),
-        (4, [pi / 2], [1 - 0.2 * 1.959963984540054, 1 + 0.9 * 1.959963984540054]),
-        (4, [3 * pi / 2], [-1 - 0.2 * 1.959963984540054, -1 + 0.1 * 1.959963984540054]),
+        (4, [pi / 2], [1 - 0.2 * Z, 1 + 0.9 * Z]),
+        (4, [3 * pi / 2], [-1 - 0.2 * Z, -1 + 0.1 * Z]),
         (5, [0.0], [-0.5 * np.log(0.975), -0.5 * np.log(0.025)]),
         (5, [-0.5], [-sin(1) + 0.5 * np.log(0.025), -sin(1) + 0.5 * np.log(0.975)]),
-        (6, [1.0], [pi - sqrt(2) * 1.959963984540054, pi + sqrt(2) * 1.959963984540054]),
+        (6, [1.0], [pi - sqrt(2) * Z, pi + sqrt(2) * Z]),
     ],
 )
 def test_oracle_interval_by_hand(number, x, expected):
@@ -172,30 +170,18 @@ def test_quantiles_agree_with_an_independent_simulation(number, d):
     assert_quantiles(draws, synthetic_case(number, d).quantile(X, LEVELS))
 
 
-@pytest.mark.parametrize("number", [3, 5])
-def test_the_simulation_check_rejects_quantiles_that_ignore_the_sign_of_the_scale(number):
-    case = synthetic_case(number)
-    broken = replace(case, noise=UnsignedNoise(case.noise.law, case.noise.scale))
-    X, draws = simulated(number, 1)
+@pytest.mark.parametrize(
+    ("number", "d", "wrong"),
+    [(3, 1, unsigned), (5, 1, unsigned), (4, 1, ClassicalSplitNoise), (2, 4, without_absolute_values)],
+)
+def test_the_simulation_check_rejects_wrong_noise(number, d, wrong):
+    case, (X, draws) = synthetic_case(number, d), simulated(number, d)
+    broken = replace(case, noise=wrong(case.noise))
     with pytest.raises(AssertionError, match="sigma"):
         assert_quantiles(draws, broken.quantile(X, LEVELS))
-    upwards = case.noise.scale(X) > 0
-    assert_quantiles(draws[upwards], broken.quantile(X[upwards], LEVELS))
-
-
-def test_the_simulation_check_rejects_the_classical_split_normal():
-    case = synthetic_case(4)
-    X, draws = simulated(4, 1)
-    with pytest.raises(AssertionError, match="sigma"):
-        assert_quantiles(draws, replace(case, noise=ClassicalSplitNoise(case.noise)).quantile(X, LEVELS))
-
-
-def test_the_simulation_check_rejects_a_case_without_absolute_values():
-    case = synthetic_case(2, 4)
-    noise = replace(case.noise, scale=lambda X: np.abs(np.sin(X).sum(axis=1)))
-    X, draws = simulated(2, 4)
-    with pytest.raises(AssertionError, match="sigma"):
-        assert_quantiles(draws, replace(case, noise=noise).quantile(X, LEVELS))
+    if wrong is unsigned:  # right where the scale is positive
+        upwards = case.noise.scale(X) > 0
+        assert_quantiles(draws[upwards], broken.quantile(X[upwards], LEVELS))
 
 
 @pytest.mark.parametrize(("number", "d"), CASES)
@@ -246,12 +232,15 @@ def test_quantiles_are_finite_and_increase_with_the_level(which, levels, seed):
 
 
 @pytest.mark.parametrize(("number", "d"), CASES)
-def test_scalar_level_and_oracle_are_columns_of_the_same_quantiles(number, d):
+def test_scalar_levels_oracle_and_pickled_cases_give_the_same_quantiles(number, d):
     case, X = synthetic_case(number, d), np.array(POINTS[number, d])
     Q = case.quantile(X, [0.05, 0.95])
     np.testing.assert_array_equal(case.quantile(X, 0.05), Q[:, 0])
     np.testing.assert_allclose(case.oracle_interval(X), Q, rtol=1e-12)
     assert np.all(Q[:, 0] < Q[:, 1])
+    copy = pickle.loads(pickle.dumps(case))
+    np.testing.assert_array_equal(copy.quantile(X, [0.05, 0.95]), Q)
+    np.testing.assert_array_equal(copy.sample(5, 1)[1], case.sample(5, 1)[1])
 
 
 @pytest.mark.parametrize("make", [int, np.int64, np.random.default_rng, np.random.RandomState])
@@ -269,21 +258,9 @@ def test_a_generator_advances_and_no_seed_means_fresh_draws():
     case, rng = synthetic_case(5), np.random.default_rng(0)
     assert np.all(case.sample(10, rng)[1] != case.sample(10, rng)[1])
     assert np.all(case.sample(10)[1] != case.sample(10)[1])
-
-
-def test_empty_samples():
     X, y = synthetic_case(6, 2).sample(0, random_state=0)
-    assert X.shape == (0, 2)
-    assert y.shape == (0,)
+    assert (X.shape, y.shape) == ((0, 2), (0,))
     assert synthetic_case(4).sample_conditional([[1.0]], 0).shape == (1, 0)
-
-
-@pytest.mark.parametrize(("number", "d"), CASES)
-def test_a_case_survives_pickling(number, d):
-    case, X = synthetic_case(number, d), np.array(POINTS[number, d])
-    copy = pickle.loads(pickle.dumps(case))
-    np.testing.assert_array_equal(copy.quantile(X, LEVELS), case.quantile(X, LEVELS))
-    np.testing.assert_array_equal(copy.sample(5, 1)[1], case.sample(5, 1)[1])
 
 
 @pytest.mark.parametrize(
@@ -314,13 +291,8 @@ def test_errors_of_the_factory(arguments, form, message):
 )
 def test_errors_about_features(X, message):
     case = synthetic_case(2, 2)
-    calls = (
-        case.location,
-        case.oracle_interval,
-        lambda X: case.quantile(X, 0.5),
-        lambda X: case.sample_conditional(X, 1),
-    )
-    for call in calls:
+    quantile, sample = partial(case.quantile, level=0.5), partial(case.sample_conditional, n_samples=1)
+    for call in (case.location, case.oracle_interval, quantile, sample):
         with pytest.raises(ValueError, match=message):
             call(X)
 
@@ -334,16 +306,13 @@ def test_errors_about_levels(level):
         case.oracle_interval([[0.0]], confidence_level=level)
 
 
-@pytest.mark.parametrize("n", [-1, 2.0, True, "3", None])
-def test_errors_about_sizes(n):
+@pytest.mark.parametrize("value", [-1, 2.0, True, "3", None])
+def test_errors_about_sizes_and_seeds(value):
     case = synthetic_case(1)
     with pytest.raises(ValueError, match=r"^n=.*: expected an integer >= 0"):
-        case.sample(n)
+        case.sample(value)
     with pytest.raises(ValueError, match=r"^n_samples=.*: expected an integer >= 0"):
-        case.sample_conditional([[0.0]], n)
-
-
-@pytest.mark.parametrize("random_state", [-1, 0.5, "seed"])
-def test_errors_about_the_random_state(random_state):
-    with pytest.raises(ValueError, match=r"^random_state=.*: expected an integer >= 0"):
-        synthetic_case(1).sample(3, random_state=random_state)
+        case.sample_conditional([[0.0]], value)
+    if value is not None:
+        with pytest.raises(ValueError, match=r"^random_state=.*: expected an integer >= 0"):
+            case.sample(3, random_state=value)

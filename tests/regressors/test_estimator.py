@@ -61,15 +61,20 @@ def model():
 # scikit-learn itself skips check_array_api_input unless SCIPY_ARRAY_API is set.
 
 
+@parametrize_with_checks([SoSBandRegressor()], expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.every_configuration
 @parametrize_with_checks(
     [
-        SoSBandRegressor(),
         SoSBandRegressor(GaussianProcess(), **PAPER_SETTINGS),
         SoSBandRegressor(Ridge(), calibration="asymmetric", symmetry_penalty=2.0, lengthscale=1.5, random_state=0),
     ],
     expected_failed_checks=expected_failures,
 )
-def test_scikit_learn_checks(estimator, check):
+def test_scikit_learn_checks_of_further_configurations(estimator, check):
     check(estimator)
 
 

@@ -39,6 +39,7 @@ def model():
     return scaled().fit(X, Y)
 
 
+@pytest.mark.every_configuration
 @parametrize_with_checks(
     [SoSBandRegressor(GaussianProcess(), **{**PAPER_SETTINGS, "conformal_score": "scaled"})],
     expected_failed_checks=expected_failures,

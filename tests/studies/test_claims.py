@@ -30,41 +30,17 @@ from studies.entries import claims
 from studies.runs.methods import PAPER, PAPER_CQR
 
 
-@pytest.mark.parametrize(
-    ("interval", "word"),
-    [((-2, -3, -1), CONFIRMED), ((2, 1, 3), NOT_CONFIRMED), ((-1, -3, 1), OPEN)],
-)
-def test_below_and_above(interval, word):
-    assert below(MeanInterval(*interval)) == word
-    mean, lower, upper = interval
-    assert above(MeanInterval(-mean, -upper, -lower)) == word
-
-
-def test_an_interval_without_ends_is_no_verdict():
-    for check in (below, above, lambda interval: near(interval, 1.0)):
-        with pytest.raises(MissingRowsError):
-            check(MeanInterval(1.0, math.nan, math.nan))
-    with pytest.raises(MissingRowsError):
-        all_of()
-
-
-@pytest.mark.parametrize(
-    ("interval", "word"),
-    [
-        ((0.01, -0.02, 0.04), CONFIRMED),
-        ((0.2, 0.1, 0.3), NOT_CONFIRMED),
-        ((0.0, -0.2, 0.2), OPEN),
-        ((0.03, 0.01, 0.06), OPEN),
-    ],
-)
-def test_near(interval, word):
-    assert near(MeanInterval(*interval), 0.05) == word
-
-
-def test_all_of():
+def test_verdicts_on_intervals():
+    for word, mean, lower, upper in ((CONFIRMED, -2, -3, -1), (NOT_CONFIRMED, 2, 1, 3), (OPEN, -1, -3, 1)):
+        assert below(MeanInterval(mean, lower, upper)) == above(MeanInterval(-mean, -upper, -lower)) == word
+    found = [near(MeanInterval(0.0, *ends), 0.05) for ends in ((-0.02, 0.04), (0.1, 0.3), (-0.2, 0.2), (0.01, 0.06))]
+    assert found == [CONFIRMED, NOT_CONFIRMED, OPEN, OPEN]
     assert all_of(CONFIRMED, CONFIRMED) == CONFIRMED
     assert all_of(CONFIRMED, OPEN) == OPEN
     assert all_of(OPEN, NOT_CONFIRMED) == NOT_CONFIRMED
+    for check in (below, above, lambda interval: near(interval, 1.0), lambda _: all_of()):
+        with pytest.raises(MissingRowsError):
+            check(MeanInterval(1.0, math.nan, math.nan))
 
 
 def test_share_difference_against_published_intervals():
@@ -85,16 +61,24 @@ def synthetic(values, name="acg_combined", case=3, **further):
 
 
 def real(method, dataset="Concrete", n=10, **values):
-    steps = 0.0001 * np.arange(n)
+    """Rows of some splits: a float grows a little from one to the next, a function says what it is in each."""
+
+    def at(value, k):
+        return value(k) if callable(value) else value + 0.0001 * k if isinstance(value, float) else value
+
     return [
         {"dataset": dataset, "method": method, "repetition": k, "error_type": None}
-        | {name: value + step if isinstance(value, float) else value for name, value in values.items()}
-        for k, step in enumerate(steps)
+        | {name: at(value, k) for name, value in values.items()}
+        for k in range(n)
     ]
 
 
 def ends(distance):
     return {"worst_set_coverage_lower": 0.95 - distance, "worst_set_coverage_upper": 0.95 - distance}
+
+
+def swinging(lower, by):
+    return {WORST_SETS[0]: lambda k: lower + by(k) * (-1) ** k, WORST_SETS[1]: lower}
 
 
 def choices(n, share_of_zero, of=100, model="gp", case=2):
@@ -105,18 +89,12 @@ def choices(n, share_of_zero, of=100, model="gp", case=2):
     ]
 
 
-def cold_paths(low, middle, high, n=5):
+def cold_paths(*thirds):
+    """Iterations of cold starts in the low, the middle and the high penalties of each draw."""
     return [
         {"solver": "recipe", "error_type": None, "warm_iterations": [1.0] * 12}
-        | {"cold_iterations": [each + 0.1 * k for each in (low, middle, high) for _ in range(4)]}
-        for k in range(n)
-    ]
-
-
-def spread_paths(*differences):
-    return [
-        {"solver": "recipe", "error_type": None, "cold_iterations": [10.0 + d] * 4 + [10.0] * 4 + [12.0] * 4}
-        for d in differences
+        | {"cold_iterations": [each + 0.1 * k for each in draw for _ in range(4)]}
+        for k, draw in enumerate(thirds)
     ]
 
 
@@ -138,7 +116,7 @@ def levels(*values):
     ]
 
 
-def over_sets(values, **columns):
+def over_sets(values, columns):
     """Rows of two methods on the twelve data sets; columns of the second may depend on the number of the set."""
     return [
         row
@@ -158,9 +136,9 @@ def four_widths(*widths):
     ]
 
 
-def selections(of, symmetric):
-    rows = real(PAPER, "Bike", n=of, constant_width=False)
-    return [{**row, "symmetry_penalty": math.inf if k < symmetric else 0.0} for k, row in enumerate(rows)]
+def selections(of, symmetric, otherwise=0.0):
+    penalty = {"symmetry_penalty": lambda k: math.inf if k < symmetric else otherwise}
+    return real(PAPER, "Bike", n=of, constant_width=False, **penalty)
 
 
 def both_calibrations(*gains):
@@ -191,7 +169,8 @@ def paths(saved, solver="recipe", n=5):
 
 def times(**seconds):
     return [
-        {"solver": solver, "n": 200, "repetition": k, "solve_seconds": value * (1 + 0.01 * k), "error_type": None}
+        {"solver": solver, "n": 200, "repetition": k, "error_type": None}
+        | {"solve_seconds": value(k) if callable(value) else value * (1 + 0.01 * k)}
         for solver, value in seconds.items()
         for k in range(3)
     ]
@@ -206,9 +185,10 @@ def maps(*factors):
     ]
 
 
-def kinds(change, **fixed):
+def kinds(change, swing):
     return [
-        {**row, "kind": kind, **fixed}
+        {**row, "kind": kind, "fixed_penalty": 100.0}
+        | {"mean_width": row["mean_width"] * (1 - swing * (row["repetition"] % 2) * (kind == "operator"))}
         for kind, factor in (("training", 1.0), ("operator", 1.0 + change))
         for row in (
             *synthetic({PAPER: [factor, 1.01 * factor, 1.03 * factor]}, "mean_width", 1, acg_combined=factor),
@@ -217,203 +197,99 @@ def kinds(change, **fixed):
     ]
 
 
-A = np.array([0.02, 0.04, 0.06])
-# check, then rows that confirm it, refute it, and leave it open
+def given(check, *arguments):
+    return lambda rows: check(rows, *arguments)
+
+
+def gaps(differences):
+    """Of three draws, with those of the other method."""
+    ours = np.array([0.02, 0.04, 0.06])
+    return synthetic({PAPER: ours, "gp": ours + differences})
+
+
+def two(ours, theirs):
+    return real(PAPER, **ours) + real("gp", **theirs)
+
+
+def width(value):
+    return two({"mean_width": 1.0}, {"mean_width": value})
+
+
+def worst(value):
+    return dict.fromkeys(WORST_SETS, value)
+
+
+# A check; rows as a function of one argument or several; what confirms the claim, refutes it, and leaves it open.
 CHECKS = {
-    "lower": (
-        lambda rows: synthetic_claims.lower(rows, 3, "acg_combined", ("gp",)),
-        synthetic({PAPER: A, "gp": A + [0.01, 0.011, 0.012]}),
-        synthetic({PAPER: A, "gp": A - [0.01, 0.011, 0.012]}),
-        synthetic({PAPER: A, "gp": A + [0.01, -0.01, 0.01]}),
-    ),
-    "equal": (
-        lambda rows: synthetic_claims.equal(rows, 3, "acg_combined", "gp"),
-        synthetic({PAPER: A, "gp": A + [0.0001, 0.0002, 0.0001]}),
-        synthetic({PAPER: A, "gp": A + [0.01, 0.011, 0.012]}),
-        synthetic({PAPER: A, "gp": A + [0.01, -0.01, 0.01]}),
-    ),
-    "constant width": (
-        lambda rows: synthetic_claims.constant_width_is_found(rows, 6),
-        synthetic({"squared-sos": [True] * 20}, "constant_width", 6),
-        synthetic({"squared-sos": [False] * 20}, "constant_width", 6),
-        synthetic({"squared-sos": [True, False] * 10}, "constant_width", 6),
-    ),
-    "mostly symmetric": (
-        lambda rows: synthetic_claims.mostly_symmetric(rows, 6),
-        synthetic({PAPER: [math.inf] * 20}, "symmetry_penalty", 6, constant_width=False),
-        synthetic({PAPER: [0.0] * 20}, "symmetry_penalty", 6, constant_width=False),
-        synthetic({PAPER: [math.inf] * 13 + [0.0] * 7}, "symmetry_penalty", 6, constant_width=False),
-    ),
+    "lower": (given(synthetic_claims.lower, 3, "acg_combined", ("gp",)), gaps,
+              [[0.01, 0.011, 0.012]], [[-0.01, -0.011, -0.012]], [[0.01, -0.01, 0.01]]),
+    "equal": (given(synthetic_claims.equal, 3, "acg_combined", "gp"), gaps,
+              [[0.0001, 0.0002, 0.0001]], [[0.01, 0.011, 0.012]], [[0.01, -0.01, 0.01]]),
+    "constant width": (given(synthetic_claims.constant_width_is_found, 6),
+                       lambda *found: synthetic({"squared-sos": found}, "constant_width", 6),
+                       [True] * 20, [False] * 20, [True, False] * 10),
+    "mostly symmetric": (given(synthetic_claims.mostly_symmetric, 6),
+                         lambda *chosen: synthetic({PAPER: chosen}, "symmetry_penalty", 6, constant_width=False),
+                         [math.inf] * 20, [0.0] * 20, [math.inf] * 13 + [0.0] * 7),
     "fewer asymmetric, independent draws": (
-        lambda rows: synthetic_claims.selected_less_often(rows, 0.0, (2, 100, "gp"), (2, 200, "gp")),
-        choices(100, 60) + choices(200, 30),
-        choices(100, 30) + choices(200, 60),
-        choices(100, 31) + choices(200, 30),
-    ),
-    "fewer asymmetric, the same draws": (
-        lambda rows: synthetic_claims.selected_less_often(rows, 0.0, (2, 100, "gp"), (2, 100, "oracle")),
-        choices(100, 40) + choices(100, 30, model="oracle"),  # a difference that independent draws would not show
-        choices(100, 30) + choices(100, 40, model="oracle"),
-        choices(100, 31) + choices(100, 30, model="oracle"),
-    ),
-    "operators": (
-        solver_claims.no_gain_from_operators,
-        kinds(0.01, fixed_penalty=100.0),
-        kinds(-0.2, fixed_penalty=100.0),
-        [{**row, "mean_width": row["mean_width"] * (1 - 0.1 * (row["repetition"] % 2) * (row["kind"] == "operator"))}
-         for row in kinds(0.0, fixed_penalty=100.0)],
-    ),
-    "norms": (
-        solver_claims.norms_matter_little,
-        norms(0.01),
-        norms(0.2),
-        norms(0.03, 0.06),
-    ),
-    "warm start": (
-        solver_claims.warm_start_saves,
-        paths(0.7) + paths(0.7, "sosbands"),
-        paths(0.4) + paths(0.7, "sosbands"),
-        paths(0.648) + paths(0.7, "sosbands"),
-    ),
-    "factor": (
-        lambda rows: solver_claims.warm_start_factor(rows, 3),
-        cold_paths(8, 2, 8),
-        cold_paths(1, 1, 2),
-        [*cold_paths(8, 2, 8, 2), *cold_paths(1, 1, 2, 2)],
-    ),
-    "ends": (
-        solver_claims.ends_are_harder,
-        spread_paths(2.0, 2.1, 2.2),
-        spread_paths(-2.0, -2.1, -2.2),
-        spread_paths(-2.0, 2.1, 2.2),
-    ),
-    "SDP": (
-        lambda rows: solver_claims.sdp_is_slower(rows, 200, 10),
-        times(sdp=80.0, recipe=0.3, sosbands=0.3),
-        times(sdp=1.0, recipe=0.3, sosbands=0.3),
-        [{**row, "solve_seconds": row["solve_seconds"] * (1 + row["repetition"] * (row["solver"] == "sdp"))}
-         for row in times(sdp=2.0, recipe=0.3, sosbands=0.3)],
-    ),
-    "covers": (
-        real_claims.covers,
-        [row for k in range(4) for row in real(PAPER, f"set {k}", coverage=0.9 + 0.001 * k)],
-        [row for k in range(4) for row in real(PAPER, f"set {k}", coverage=0.85 + 0.001 * k)],
-        [row for k in range(4) for row in real(PAPER, f"set {k}", coverage=0.87 + 0.03 * (k % 2))],
-    ),
-    "closest": (
-        lambda rows: real_claims.closest_worst_set(rows, "Concrete", ("gp",)),
-        real(PAPER, **ends(0.01)) + real("gp", **ends(0.03)),
-        real(PAPER, **ends(0.03)) + real("gp", **ends(0.01)),
-        real(PAPER, **ends(0.01)) + [{**row, "worst_set_coverage_lower": 0.94 + 0.02 * (k % 3) * (-1) ** k}
-                                     for k, row in enumerate(real("gp", **ends(0.01)))],
-    ),
-    "similar worst set": (
-        lambda rows: real_claims.similar_worst_sets(rows, {"Concrete": ("gp",)}),
-        real(PAPER, **ends(0.03)) + real("gp", **ends(0.031)),
-        real(PAPER, **ends(0.03)) + real("gp", **ends(0.06)),
-        real(PAPER, **ends(0.03)) + [{**row, "worst_set_coverage_lower": 0.92 + 0.05 * (-1) ** k}
-                                     for k, row in enumerate(real("gp", **ends(0.03)))],
-    ),
-    "nearer on most sets": (
-        lambda rows: real_claims.nearer_on_sets(rows, "gp"),
-        over_sets(ends(0.01), **dict.fromkeys(WORST_SETS, 0.92)),
-        over_sets(ends(0.03), **dict.fromkeys(WORST_SETS, 0.94)),
-        over_sets(ends(0.02), **{name: lambda k: 0.94 - 0.02 * (k % 2) for name in WORST_SETS}),
-    ),
-    "nearer on average": (
-        lambda rows: real_claims.nearer_on_average(rows, PAPER, ("gp",)),
-        over_sets(ends(0.01), **{name: lambda k: 0.92 - 0.001 * k for name in WORST_SETS}),
-        over_sets(ends(0.03), **{name: lambda k: 0.94 - 0.001 * (k % 3) for name in WORST_SETS}),
-        over_sets(ends(0.02), **{name: lambda k: 0.94 - 0.02 * (k % 2) for name in WORST_SETS}),
-    ),
-    "narrower": (
-        lambda rows: real_claims.narrower(rows, "Concrete", ("gp",)),
-        real(PAPER, mean_width=1.0) + [{**row, "mean_width": 1.2 + 0.001 * k}
-                                       for k, row in enumerate(real("gp", mean_width=1.0))],
-        real(PAPER, mean_width=1.0) + [{**row, "mean_width": 0.8 + 0.001 * k}
-                                       for k, row in enumerate(real("gp", mean_width=1.0))],
-        real(PAPER, mean_width=1.0) + [{**row, "mean_width": 1.0 + 0.1 * (-1) ** k}
-                                       for k, row in enumerate(real("gp", mean_width=1.0))],
-    ),
-    "same width": (
-        lambda rows: real_claims.same_width(rows, "Concrete", "gp"),
-        real(PAPER, mean_width=1.0) + real("gp", mean_width=1.01),
-        real(PAPER, mean_width=1.0) + real("gp", mean_width=1.2),
-        real(PAPER, mean_width=1.0) + [{**row, "mean_width": 1.0 + 0.2 * (-1) ** k}
-                                       for k, row in enumerate(real("gp", mean_width=1.0))],
-    ),
-    "much wider": (
-        lambda rows: real_claims.much_wider(rows, "gp"),
-        over_sets({"mean_width": 1.0}, mean_width=1.2),
-        over_sets({"mean_width": 1.0}, mean_width=1.05),
-        over_sets({"mean_width": 1.0}, mean_width=lambda k: 1.0 + 0.2 * (k % 2)),
-    ),
-    "narrowest": (
-        lambda rows: real_claims.narrowest(rows, PAPER),
-        four_widths(1.0, 2.0, 0.99, 2.0),  # within 2.5 % of the smallest
-        four_widths(1.0, 2.0, 0.9, 2.0),
-        four_widths(1.0, 2.0, lambda k: 0.9 + 0.2 * (k % 2), 2.0),
-    ),
-    "never asymmetric": (
-        lambda rows: real_claims.never_asymmetric(rows, "Bike"),
-        real(PAPER, "Bike", symmetry_penalty=math.inf),
-        real(PAPER, "Bike", symmetry_penalty=0),
-        real(PAPER, "Bike", n=3, symmetry_penalty=math.inf),
-    ),
-    "half symmetric": (
-        lambda rows: real_claims.half_symmetric(rows, "Bike"),
-        selections(10, 5),
-        selections(10, 0),
-        selections(10, 8),
-    ),
-    "mostly high": (
-        lambda rows: real_claims.mostly_high(rows, "Bike"),
-        real(PAPER, "Bike", symmetry_penalty=1000, constant_width=False),
-        real(PAPER, "Bike", symmetry_penalty=100, constant_width=False),
-        selections(10, 6),
-    ),
-    "asymmetric calibration": (
-        calibration_claims.asymmetric_is_wider,
-        calibrated(*[0.1] * 12),
-        calibrated(*[-0.1] * 12),
-        calibrated(*[0.1, -0.1] * 6),
-    ),
-    "wider on each set": (
-        lambda rows: calibration_claims.wider_on_each_set(rows, "Bike"),
-        calibrated(0.1, -0.1, 0.1),  # Bike is the second
-        calibrated(-0.1, 0.1, 0.1),
-        calibrated(0.1, 0.1, lambda k: 0.1 * (-1) ** k),
-    ),
-    "increase": (
-        calibration_claims.increase_is_limited,
-        calibrated(0.01, 0.06, 0.02, 0.01, 0.0, 0.0),
-        calibrated(0.3, 0.31, 0.32),
-        calibrated(0.01, lambda k: 0.3 * (k == 0), 0.02),
-    ),
-    "no better locally": (
-        calibration_claims.no_better_locally,
-        both_calibrations(0.0, 0.001, 0.002),
-        both_calibrations(0.02, 0.021, 0.022),
-        both_calibrations(-0.02, 0.0, 0.03),
-    ),
+        given(synthetic_claims.selected_less_often, 0.0, (2, 100, "gp"), (2, 200, "gp")),
+        lambda first, second: choices(100, first) + choices(200, second), (60, 30), (30, 60), (31, 30)),
+    "fewer asymmetric, the same draws": (  # the first pair has a difference that independent draws would not show
+        given(synthetic_claims.selected_less_often, 0.0, (2, 100, "gp"), (2, 100, "oracle")),
+        lambda first, second: choices(100, first) + choices(100, second, model="oracle"), (40, 30), (30, 40), (31, 30)),
+    "operators": (solver_claims.no_gain_from_operators, kinds, (0.01, 0.0), (-0.2, 0.0), (0.0, 0.1)),
+    "norms": (solver_claims.norms_matter_little, norms, (0.01, 0.0), (0.2, 0.0), (0.03, 0.06)),
+    "warm start": (solver_claims.warm_start_saves, lambda saved: paths(saved) + paths(0.7, "sosbands"),
+                   [0.7], [0.4], [0.648]),
+    "factor": (given(solver_claims.warm_start_factor, 3), cold_paths,
+               [(8, 2, 8)] * 5, [(1, 1, 2)] * 5, [(8, 2, 8), (1, 1, 2)] * 2),
+    "ends": (solver_claims.ends_are_harder, cold_paths, [(12, 10, 12), (12.2, 10, 12)] * 2,
+             [(8, 10, 12), (8.2, 10, 12)] * 2, [(8, 10, 12), (12.1, 10, 12), (12.2, 10, 12)]),
+    "SDP": (given(solver_claims.sdp_is_slower, 200, 10), lambda sdp: times(sdp=sdp, recipe=0.3, sosbands=0.3),
+            [80.0], [1.0], [lambda k: 2.0 + 2.0 * k]),
+    "covers": (real_claims.covers,
+               lambda mean: [row for k in range(4) for row in real(PAPER, f"set {k}", coverage=mean(k))],
+               [lambda k: 0.9 + 0.001 * k], [lambda k: 0.85 + 0.001 * k], [lambda k: 0.87 + 0.03 * (k % 2)]),
+    "closest": (given(real_claims.closest_worst_set, "Concrete", ("gp",)), two, (ends(0.01), ends(0.03)),
+                (ends(0.03), ends(0.01)), (ends(0.01), swinging(0.94, lambda k: 0.02 * (k % 3)))),
+    "similar worst set": (given(real_claims.similar_worst_sets, {"Concrete": ("gp",)}), two, (ends(0.03), ends(0.031)),
+                          (ends(0.03), ends(0.06)), (ends(0.03), swinging(0.92, lambda _: 0.05))),
+    "nearer on most sets": (given(real_claims.nearer_on_sets, "gp"), over_sets, (ends(0.01), worst(0.92)),
+                            (ends(0.03), worst(0.94)), (ends(0.02), worst(lambda k: 0.94 - 0.02 * (k % 2)))),
+    "nearer on average": (given(real_claims.nearer_on_average, PAPER, ("gp",)), over_sets,
+                          (ends(0.01), worst(lambda k: 0.92 - 0.001 * k)),
+                          (ends(0.03), worst(lambda k: 0.94 - 0.001 * (k % 3))),
+                          (ends(0.02), worst(lambda k: 0.94 - 0.02 * (k % 2)))),
+    "narrower": (given(real_claims.narrower, "Concrete", ("gp",)), width,
+                 [lambda k: 1.2 + 0.001 * k], [lambda k: 0.8 + 0.001 * k], [lambda k: 1.0 + 0.1 * (-1) ** k]),
+    "same width": (given(real_claims.same_width, "Concrete", "gp"), width,
+                   [1.01], [1.2], [lambda k: 1.0 + 0.2 * (-1) ** k]),
+    "much wider": (given(real_claims.much_wider, "gp"), lambda w: over_sets({"mean_width": 1.0}, {"mean_width": w}),
+                   [1.2], [1.05], [lambda k: 1.0 + 0.2 * (k % 2)]),
+    "narrowest": (given(real_claims.narrowest, PAPER), lambda w: four_widths(1.0, 2.0, w, 2.0),
+                  [0.99], [0.9], [lambda k: 0.9 + 0.2 * (k % 2)]),  # within 2.5 % of the smallest
+    "never asymmetric": (given(real_claims.never_asymmetric, "Bike"),
+                         lambda n, chosen: real(PAPER, "Bike", n=n, symmetry_penalty=chosen),
+                         (10, math.inf), (10, 0), (3, math.inf)),
+    "half symmetric": (given(real_claims.half_symmetric, "Bike"), selections, (10, 5), (10, 0), (10, 8)),
+    "mostly high": (given(real_claims.mostly_high, "Bike"), selections, (10, 0, 1000), (10, 0, 100), (10, 6)),
+    "asymmetric calibration": (calibration_claims.asymmetric_is_wider, calibrated,
+                               [0.1] * 12, [-0.1] * 12, [0.1, -0.1] * 6),
+    "wider on each set": (given(calibration_claims.wider_on_each_set, "Bike"), calibrated,  # Bike is the second
+                          (0.1, -0.1, 0.1), (-0.1, 0.1, 0.1), (0.1, 0.1, lambda k: 0.1 * (-1) ** k)),
+    "increase": (calibration_claims.increase_is_limited, calibrated, (0.01, 0.06, 0.02, 0.01, 0.0, 0.0),
+                 (0.3, 0.31, 0.32), (0.01, lambda k: 0.3 * (k == 0), 0.02)),
+    "no better locally": (calibration_claims.no_better_locally, both_calibrations,
+                          (0.0, 0.001, 0.002), (0.02, 0.021, 0.022), (-0.02, 0.0, 0.03)),
 }  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:Precision loss occurred")
 @pytest.mark.parametrize("name", CHECKS)
 def test_each_check_can_confirm_refute_and_leave_open(name):
-    check, *cases = CHECKS[name]
-    found = [check(rows) for rows in cases]
+    check, rows, *cases = CHECKS[name]
+    found = [check(rows(*case)) for case in cases]
     assert [verdict.word for verdict in found] == [CONFIRMED, NOT_CONFIRMED, OPEN], found
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_no_check_confirms_without_rows(name):
-    check, *cases = CHECKS[name]
-    failed = [{**row, "error_type": "ValueError"} for row in cases[0]]
-    for rows in ([], failed):
-        with pytest.raises(MissingRowsError, match="missing"):
-            check(rows)
 
 
 def middles(**het):
@@ -494,26 +370,20 @@ WITHOUT_INTERVALS = {
 
 @pytest.mark.filterwarnings("ignore:Precision loss occurred")
 @pytest.mark.parametrize("name", [*CHECKS, *WITHOUT_INTERVALS])
-def test_a_missing_method_is_no_other_error(name):
-    check, rows, *_ = {**CHECKS, **WITHOUT_INTERVALS}[name]
+def test_missing_rows_and_methods_are_said_and_no_other_error(name):
+    check, rows, *cases = {**CHECKS, **WITHOUT_INTERVALS}[name]
+    rows = rows(*cases[0]) if cases else rows
+    for some in ([], [{**row, "error_type": "ValueError"} for row in rows]):
+        with pytest.raises(MissingRowsError, match="missing"):
+            check(some)
     for column in ("method", "solver", "kind", "norm_penalties"):
         for value in {row[column] for row in rows if column in row}:
             with suppress(MissingRowsError):
                 check([row for row in rows if row.get(column) != value])
 
 
-@pytest.mark.parametrize("name", WITHOUT_INTERVALS)
-def test_no_check_without_interval_confirms_without_rows(name):
-    check, rows = WITHOUT_INTERVALS[name]
-    for some in ([], [{**row, "error_type": "ValueError"} for row in rows]):
-        with pytest.raises(MissingRowsError, match="missing"):
-            check(some)
-
-
 def test_a_rival_without_splits_leaves_a_claim_open_unless_another_refutes_it():
-    rows = real(PAPER, mean_width=1.0) + [
-        {**row, "mean_width": 1.2 + 0.001 * k} for k, row in enumerate(real("gp", mean_width=1.0))
-    ]
+    rows = real(PAPER, mean_width=1.0) + real("gp", mean_width=lambda k: 1.2 + 0.001 * k)
     found = real_claims.narrower(rows, "Concrete", ("gp", "het-gp"))
     assert found.word == OPEN
     assert "too few splits of het. GP" in found.figure
@@ -537,7 +407,7 @@ def test_the_sdp_stops_where_none_is_solved():
 
 
 def test_ties_between_worst_sets_are_left_out():
-    rows = over_sets(ends(0.02), **{name: lambda k: 0.93 if k < 4 else 0.9 for name in WORST_SETS})
+    rows = over_sets(ends(0.02), worst(lambda k: 0.93 if k < 4 else 0.9))
     assert real_claims.nearer_on_sets(rows, "gp").figure.startswith("on 8 of 8 sets, 4 tied")
 
 
@@ -553,10 +423,6 @@ def test_paired_leaves_out_draws_that_one_method_lacks():
     assert paired(rows, "acg_combined", PAPER, "gp").tolist() == [0.5, 1.5]
 
 
-def test_claims_of_an_empty_folder_are_no_rows(tmp_path):
-    assert claims.compute(Config(tmp_path, "quick")) == []
-
-
 def test_claims_differ_and_name_their_entry():
     words = [claim.words for claim in claims.CLAIMS]
     assert len(set(words)) == len(words)
@@ -565,6 +431,7 @@ def test_claims_differ_and_name_their_entry():
 
 def test_claims_read_stored_rows(tmp_path):
     config = Config(tmp_path, "quick")
+    assert claims.compute(config) == []
     config.run(
         "warm-start",
         fake_path,

@@ -1,4 +1,4 @@
-"""Reduced, seeded versions of the studies of benchmarks/evidence.py, whose full runs are `make evidence`."""
+"""Reduced, seeded versions of studies of benchmarks/, whose full runs are `make evidence`."""
 
 import sys
 from pathlib import Path
@@ -8,6 +8,8 @@ import pytest
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import calibration_sizes
+import drift
 import evidence
 
 
@@ -61,3 +63,59 @@ def test_warm_starts_save_most_iterations():
     (row,) = evidence.run_study("warm", draws=1)
     assert np.sum(row["warm_iterations"]) < 0.5 * np.sum(row["cold_iterations"])
     assert "| warm |" in evidence.report_warm([row])[-1]
+
+
+@pytest.mark.parametrize("stream", drift.STREAMS)
+def test_adaptive_intervals_hold_the_level_where_the_model_does_not(stream):
+    rows = [
+        {"stream": stream, "rate": rate, "draw": 0}
+        | drift.coverage_row({"stream": stream, "rate": rate}, seed=3, steps=4000)
+        for rate in ("static", *drift.RATES)
+    ]
+    assert rows[0]["coverage"] < 0.85
+    assert all(abs(row["coverage"] - 0.9) < 0.01 for row in rows[1:])
+    lines = drift.report_coverage(rows)
+    assert f"| {stream} | auto | 1 | {rows[1]['coverage']:.4f}," in lines[3]
+
+
+def test_alarms_are_rare_without_drift_and_soon_with_it():
+    _, tasks, seed_axes = drift.tasks_of("alarms", draws=5)
+    assert seed_axes == ["change", "draw"]
+    some = [axes for axes in tasks if axes["change"] in ("none", "mean shift")]
+    rows = [axes | drift.alarms_row(axes, seed=100 + axes["draw"], steps=700, at=350) for axes in some]
+    false = [row for row in rows if row["change"] == "none" and row["alarm"] is not None]
+    assert len(false) <= stats.binom.ppf(0.999, 5, drift.ALARM_LEVEL)
+    shifted = [row for row in rows if row["change"] == "mean shift"]
+    assert all(350 <= row["alarm"] < 550 for row in shifted if row["alarm"] is None or row["alarm"] >= 350)
+    line = drift.report_alarms(rows, at=350)[-1]
+    assert np.median([abs(row["began"] - 350) for row in shifted]) < 20
+    assert line.startswith("| mean shift | 5 |")
+
+
+def test_the_study_of_coverage_counts_and_reports():
+    _, tasks, seed_axes = calibration_sizes.tasks_of("coverage", draws=2)
+    some = [axes for axes in tasks if axes["method"] == "split around a line" and axes["noise"] == "normal"]
+    assert seed_axes == ["noise", "n", "draw"]
+    rows = [axes | calibration_sizes.coverage_row(axes, seed=11 + axes["draw"]) for axes in some]
+    for row in rows:
+        assert np.isclose(row["coverage"] + row["below"] + row["above"], 1.0)
+        assert 0.7 < row["coverage"] <= 1.0
+    lines = calibration_sizes.report_coverage(rows)
+    assert [line.split(" | ")[-1] for line in lines[2:]] == ["0.654 |", "0.724 |", "0.648 |"]
+    mean = np.mean([row["coverage"] for row in rows if row["n"] == 40])
+    assert f"| 2 | {mean:.3f} ±" in lines[2]
+
+
+def test_the_report_on_sizes_pairs_the_draws():
+    rows = [
+        {"dataset": name, "calibration_size": size, "n": 150, "draw": k}
+        | {"interval_score": score + k, "coverage": 0.9, "fit_seconds": seconds, "worst_set_coverage": 0.7}
+        for name in "AB"
+        for k in range(2)
+        for size, score, seconds in ((0.5, 10.0, 1.0), ("auto", 5.0, 2.0))
+    ]
+    mean = np.exp(np.mean(np.log([5 / 10, 6 / 11])))
+    half, auto = calibration_sizes.report_sizes(rows)[2:]
+    assert half.startswith("| 150 | 0.5 | 2 | 1.000 ± 0.000 |")
+    assert auto.startswith(f"| 150 | auto | 2 | {mean:.3f} ±")
+    assert auto.endswith("| 1.00 | 0.900, 0.000 | 0.700 | 2.00 |")

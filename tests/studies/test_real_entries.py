@@ -19,22 +19,11 @@ ENTRIES = (
 
 def row(dataset="Diabetes", method="cqr-paper", repetition=0, **values):
     usual = {
-        "outliers": "removed",
-        "n": 171.0,
-        "n_learning": 101,
-        "fit_seconds": 2.0,
-        "mean_width": 190.0,
-        "coverage": 0.9,
-        "interval_score": 250.0,
-        "worst_set_coverage_lower": 0.93,
-        "worst_set_coverage_upper": 0.95,
-        "symmetry_penalty": 10.0,
-        "constant_width": False,
-        "asymmetric_mean_width": 200.0,
-        "asymmetric_worst_set_coverage_lower": 0.91,
-        "asymmetric_worst_set_coverage_upper": 0.97,
-        "error_type": None,
-        "error": None,
+        **{"outliers": "removed", "n": 171.0, "n_learning": 101, "fit_seconds": 2.0, "mean_width": 190.0},
+        **{"coverage": 0.9, "interval_score": 250.0, "symmetry_penalty": 10.0, "constant_width": False},
+        **{"worst_set_coverage_lower": 0.93, "worst_set_coverage_upper": 0.95, "asymmetric_mean_width": 200.0},
+        **{"asymmetric_worst_set_coverage_lower": 0.91, "asymmetric_worst_set_coverage_upper": 0.97},
+        **{"error_type": None, "error": None},
     }
     return {"dataset": dataset, "method": method, "repetition": repetition, **usual, **values}
 
@@ -67,46 +56,33 @@ def test_widths_are_compared_by_their_medians_in_the_papers_deviations():
     rows += [row("Concrete", "gp", mean_width=21.32), failed()]
     table = draw("real-width", rows)
     concrete, diabetes = table
-    assert (concrete["dataset"], concrete["method"]) == ("Concrete", "gp")  # the paper's order
-    assert concrete["difference_in_sd"] == 0
-    assert (concrete["n"], concrete["n_failed"]) == (1, 0)
     assert math.isnan(concrete["mean_width_sd"])
-    assert diabetes["mean_width_median"] == 190
     assert diabetes["mean_width_sd"] == pytest.approx(np.std(widths, ddof=1))
-    assert (diabetes["paper_median"], diabetes["paper_sd"]) == (189.07, 12.59)
     assert diabetes["difference_in_sd"] == pytest.approx((190 - 189.07) / 12.59)
     assert (diabetes["n"], diabetes["n_failed"]) == (3, 1)
-    assert shown(table)[1:] == [
+    assert shown(table)[1:] == [  # the paper's order
         ["Concrete", "hom. GP", "21.32", "21.32 ± 1.58", "+0.0", "1"],
         ["Diabetes", "CQR", "190 ± 17", "189.07 ± 12.59", "+0.1", "3"],
     ]
     chance = math.sqrt(math.pi / 2 * (1 / 10 + 1 / 3))
     assert f"about {chance:.2f} at n = 3: 2 of 2 lines are within twice that." in table.note
     assert table.note.endswith("Left out: 1 of 5 runs, which failed.")
-
-
-def test_lines_far_from_the_paper_are_not_counted_as_near():
-    table = draw("real-width", [row(mean_width=300.0, repetition=k) for k in range(10)])
-    assert table[0]["difference_in_sd"] == pytest.approx((300 - 189.07) / 12.59)
-    assert "about 0.56 at n = 10: 0 of 1 lines" in table.note
+    far = draw("real-width", [row(mean_width=300.0, repetition=k) for k in range(10)])
+    assert "about 0.56 at n = 10: 0 of 1 lines" in far.note
 
 
 def test_coverage_is_compared_by_its_mean():
     rows = [row(repetition=k, coverage=value) for k, value in enumerate((0.88, 0.90, 0.95))]
     table = draw("real-coverage", rows)
-    assert table[0]["coverage_mean"] == pytest.approx(0.91)
     assert table[0]["difference_in_sd"] == pytest.approx((0.91 - 0.880) / 0.044)
     assert shown(table)[1] == ["Diabetes", "CQR", "0.910 ± 0.036", "0.880 ± 0.044", "+0.7", "3"]
     assert f"about {math.sqrt(1 / 10 + 1 / 3):.2f} at n = 3" in table.note
 
 
-def test_infinite_widths_and_methods_that_the_paper_lacks():
+def test_infinite_widths_methods_that_the_paper_lacks_and_groups_in_which_every_run_failed():
     table = draw("real-width", [row(mean_width=math.inf), row(method="split", mean_width=5.0)])
     assert [line[2:] for line in shown(table)[1:]] == [["inf", "189.07 ± 12.59", "+inf", "1"], ["5", "-", "-", "1"]]
     assert table.note == ""
-
-
-def test_groups_in_which_every_run_failed_are_shown_as_missing():
     table = draw("real-width", [row(), failed(method="het-gp")])
     assert shown(table)[2] == ["Diabetes", "het. GP", "-", "193.04 ± 16.01", "-", "0"]
 
@@ -145,16 +121,12 @@ def test_calibrations_are_compared_run_by_run():
         failed(),
     ]
     table = draw("calibration", rows)
-    everything, diabetes, mpg = table
+    everything, diabetes, _ = table
     assert [line["dataset"] for line in table] == ["All datasets", "Diabetes", "MPG"]
-    assert diabetes["wider_percent"] == 50
-    assert mpg["wider_percent"] == 100
-    assert everything["wider_percent"] == 75
-    assert diabetes["symmetric_distance"] == pytest.approx(0.01)  # of 0.93 and 0.95
+    assert [line["wider_percent"] for line in table] == [75, 50, 100]
+    assert [line["n"] for line in table] == [6, 4, 2]
+    assert [line["symmetric_distance"] for line in table] == pytest.approx([0.03, 0.01, 0.05])  # of 0.93 and 0.95
     assert diabetes["asymmetric_distance"] == pytest.approx(0.03)  # of 0.91 and 0.97
-    assert mpg["symmetric_distance"] == pytest.approx(0.05)
-    assert everything["symmetric_distance"] == pytest.approx(0.03)
-    assert (everything["n"], diabetes["n"], mpg["n"]) == (6, 4, 2)
     paper = [everything[f"paper_{name}"] for name in ("wider_percent", "asymmetric_distance", "symmetric_distance")]
     assert paper == [69.17, 0.0322, 0.0315]
     assert shown(table)[2] == ["Diabetes", "50", "70", "0.0300", "0.021", "0.0100", "0.0235", "4"]
@@ -184,15 +156,10 @@ def test_the_increase_of_the_width_leaves_infinite_widths_out():
         failed(),
     ]
     table = draw("calibration-increase", rows)
-    everything, diabetes, mpg = table
-    assert diabetes["increase_percent"] == pytest.approx(1.0)
-    assert diabetes["increase_percent_se"] == pytest.approx(3.0)  # of 4 and -2
-    assert (diabetes["n"], diabetes["n_infinite"]) == (2, 1)
-    assert mpg["increase_percent"] == pytest.approx(10.0)
-    assert everything["increase_percent"] == pytest.approx(5.5)
-    assert [line["paper_increase_percent"] for line in table] == [1.48, 2.02, 5.68]
+    assert table[0]["increase_percent"] == pytest.approx(5.5)
+    assert table[0]["paper_increase_percent"] == 1.48
     assert shown(table)[2:] == [
-        ["Diabetes", "CQR", "1.0 ± 3.0", "2.02", "2", "1"],
+        ["Diabetes", "CQR", "1.0 ± 3.0", "2.02", "2", "1"],  # of 4 and -2
         ["MPG", "pen. kSoS", "10", "5.68", "1", "1"],
     ]
     assert "2 runs with intervals of infinite width are left out." in table.note
@@ -212,11 +179,6 @@ def test_scores_are_relative_to_the_best_method_of_each_set():
         failed("MPG", "gp"),
     ]
     table = draw("more-competitors", rows)
-    found = {(line["dataset"], line["method"]): line for line in table}
-    assert found["Diabetes", "cqr-paper"]["interval_score"] == 200
-    assert found["Diabetes", "cqr-paper"]["relative_score"] == 1
-    assert found["Diabetes", "sos"]["relative_score"] == pytest.approx(1.015)
-    assert found["MPG", "local"]["relative_score"] == math.inf
     assert shown(table) == [
         ["score / best", "CQR", "hom. GP", "sosbands", "local CP"],
         ["Diabetes", "1.000", "-", "1.015 (1)", "-"],
@@ -237,11 +199,8 @@ def test_outliers_removed_and_kept_stand_side_by_side():
         failed("Yacht", "gp", outliers="kept"),
     ]
     table = draw("outliers", rows)
-    concrete, yacht = table
-    assert (yacht["removed_width_median"], yacht["kept_width_median"]) == (0.6, 0.7)
-    assert (yacht["removed_n"], yacht["kept_n"], yacht["kept_n_failed"]) == (3, 1, 1)
-    assert (yacht["paper_median"], yacht["paper_sd"]) == (0.614, 0.082)
-    assert math.isnan(concrete["kept_width_median"])
+    assert table[1]["kept_n_failed"] == 1
+    assert math.isnan(table[0]["kept_width_median"])
     assert shown(table)[1:] == [
         ["Concrete", "hom. GP", "20", "0.900", "-", "-", "21.32 ± 1.58", "1 / 0"],
         ["Yacht", "hom. GP", "0.60 ± 0.21", "0.900", "0.7", "0.930", "0.614 ± 0.082", "3 / 1"],
@@ -271,9 +230,6 @@ def test_two_kinds_are_compared_in_pairs(name, axis, first, second):
     assert (other["difference"], other["difference_lower"], other["difference_upper"]) == expected
     assert expected.mean == pytest.approx(-2 / 3)
     assert (plain["n"], plain["n_failed"], other["n"], other["n_pairs"]) == (3, 1, 4, 3)
-    assert plain["mean_width_median"] == 21
-    assert plain["worst_set_coverage_mean"] == pytest.approx(0.94)
-    assert plain["fit_seconds_mean"] == 2
     assert (alone["dataset"], alone["n_pairs"]) == ("MPG", 0)
     lines = shown(table)
     assert lines[1][2:] == ["21.0 ± 1.0", "0.900", "31.0 ± 1.0", "0.940", "2", "-", "3"]
@@ -303,13 +259,10 @@ def test_settings_that_the_paper_leaves_open_are_compared_split_by_split():
     ]
     assert (smoothed["difference_in_sd"], residuals["width_change"]) == pytest.approx((0, -50))
     assert math.isnan(smoothed["asymmetric_share"])
-    assert base["mean_width_median"] == 10
-    assert base["difference_in_sd"] == pytest.approx((10 - 9.35) / 1.13)
     assert base["asymmetric_share"] == pytest.approx(2 / 3)  # bands of constant width are not counted
     assert math.isnan(base["width_change"])
     assert (side["n"], side["n_failed"], side["width_change"]) == (1, 1, 0)
     expected = corrected_interval([10.0, 5.0], 146 / 246)
-    assert [wide[f"width_change{end}"] for end in ("", "_lower", "_upper")] == pytest.approx(expected)
     assert (wide["asymmetric_share"], wide["n"]) == (0, 3)
     lines = shown(table)
     assert lines[1][3:] == ["10.0 ± 1.5", "9.35 ± 1.13", "+0.6", "-", "14.00 ± 0.00", "67", "3"]
@@ -385,15 +338,12 @@ def test_entries_draw_also_when_there_is_nothing(name, rows):
 
 
 def test_cells():
-    assert spread_cell(189.07, 12.59) == "189 ± 13"
-    assert spread_cell(315012.0, 11702.0) == "315000 ± 12000"
-    assert spread_cell(0.0543, 0.0043) == "0.0543 ± 0.0043"
-    assert spread_cell(1.14283, 0.0000123) == "1.143 ± 0.000"
-    assert spread_cell(2.0, 0.0) == "2.000 ± 0.000"
-    assert spread_cell(0.0, 0.5) == "0.00 ± 0.50"
-    assert spread_cell(3.14159, math.nan) == "3.142"
-    assert spread_cell(math.inf, math.nan) == "inf"
-    assert spread_cell(math.nan, math.nan) == "-"
+    cells = {
+        **{(189.07, 12.59): "189 ± 13", (315012.0, 11702.0): "315000 ± 12000", (0.0543, 0.0043): "0.0543 ± 0.0043"},
+        **{(1.14283, 0.0000123): "1.143 ± 0.000", (2.0, 0.0): "2.000 ± 0.000", (0.0, 0.5): "0.00 ± 0.50"},
+        **{(3.14159, math.nan): "3.142", (math.inf, math.nan): "inf", (math.nan, math.nan): "-"},
+    }
+    assert [spread_cell(*pair) for pair in cells] == list(cells.values())
     assert spread_cell(0.9, 0.01234, decimals=3) == "0.900 ± 0.012"
     assert printed_cell(None) == "-"
     assert [span_words([]), span_words([3]), span_words([10, 3.0, 10])] == ["no", "3", "3 to 10"]

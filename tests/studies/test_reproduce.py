@@ -83,8 +83,14 @@ class MadeUp(Entry):
         return self.picture(rows)
 
 
-def use(monkeypatch, *entries):
-    monkeypatch.setattr("studies.reproduce.ENTRIES", entries)
+@pytest.fixture
+def use(monkeypatch):
+    """These entries and no others; `numbers` is one of a table."""
+    return lambda *entries: monkeypatch.setattr("studies.reproduce.ENTRIES", entries)
+
+
+def numbers(function=fine):
+    return MadeUp("numbers", "table", "Some numbers", function=function)
 
 
 def names(folder):
@@ -99,8 +105,8 @@ def test_the_list_names_every_entry():
         assert line.endswith(entry.title)
 
 
-def test_a_table_is_computed_stored_written_and_printed(tmp_path, monkeypatch):
-    use(monkeypatch, MadeUp("numbers", "beyond: why?", "Some numbers"))
+def test_a_table_is_computed_stored_written_and_printed(tmp_path, use):
+    use(MadeUp("numbers", "beyond: why?", "Some numbers"))
     printed = done("reproduce", "numbers", "-o", tmp_path)
     lines = printed.splitlines()
     assert lines[0] == "numbers: Some numbers"
@@ -120,9 +126,9 @@ def test_a_table_is_computed_stored_written_and_printed(tmp_path, monkeypatch):
     assert [row["paper"] for row in rows] == ["", ""]
 
 
-def test_a_figure_is_written_as_an_image(tmp_path, monkeypatch):
+def test_a_figure_is_written_as_an_image(tmp_path, use):
     pytest.importorskip("matplotlib")
-    use(monkeypatch, MadeUp("lines", "figure, main text", "Lines", picture=picture))
+    use(MadeUp("lines", "figure, main text", "Lines", picture=picture))
     printed = done("reproduce", "lines", "-o", tmp_path, "--preset", "paper")
     image = (tmp_path / "paper" / "lines.png").read_bytes()
     assert image.startswith(b"\x89PNG")
@@ -131,12 +137,11 @@ def test_a_figure_is_written_as_an_image(tmp_path, monkeypatch):
     assert names(tmp_path / "paper") == ["lines.jsonl.gz", "lines.png"]
 
 
-def test_stored_rows_are_drawn_and_nothing_is_computed(tmp_path, monkeypatch):
-    use(monkeypatch, MadeUp("numbers", "table", "Some numbers"))
+def test_stored_rows_are_drawn_and_nothing_is_computed(tmp_path, use):
+    use(numbers())
     done("reproduce", "numbers", "-o", tmp_path)
     kept = (tmp_path / "quick" / "numbers.jsonl.gz").read_bytes()
-
-    use(monkeypatch, MadeUp("numbers", "table", "Some numbers", function=forbidden))
+    use(numbers(forbidden))
     for words in ((), ("--stored",)):
         (tmp_path / "quick" / "numbers.csv").unlink()
         assert "2 rows, 0 failed" in done("reproduce", "numbers", "-o", tmp_path, *words)
@@ -147,8 +152,8 @@ def test_stored_rows_are_drawn_and_nothing_is_computed(tmp_path, monkeypatch):
     assert names(tmp_path) == ["quick"]
 
 
-def test_rows_that_failed_are_counted_and_can_be_run_again(tmp_path, monkeypatch):
-    use(monkeypatch, MadeUp("numbers", "table", "Some numbers", function=without_data))
+def test_rows_that_failed_are_counted_and_can_be_run_again(tmp_path, use):
+    use(numbers(without_data))
     result = studies("reproduce", "numbers", "-o", tmp_path)
     assert result.exit_code == 0
     assert "2 rows, 1 failed" in result.stdout
@@ -156,18 +161,14 @@ def test_rows_that_failed_are_counted_and_can_be_run_again(tmp_path, monkeypatch
         "note: numbers: 1 row with DatasetNotFoundError: 1.csv: no such file; when what is missing is there, add "
         "--retry-failed\n"
     )
-    use(monkeypatch, MadeUp("numbers", "table", "Some numbers"))
+    use(numbers())
     assert "2 rows, 1 failed" in studies("reproduce", "numbers", "-o", tmp_path).stdout
     assert "2 rows, 0 failed" in studies("reproduce", "numbers", "-o", tmp_path, "--retry-failed").stdout
 
 
-def test_all_goes_on_without_what_cannot_run(tmp_path, monkeypatch):
-    use(
-        monkeypatch,
-        MadeUp("packages", "table", "Without a package", function=without_package),
-        MadeUp("broken", "table", "A fault in drawing", picture=cannot_draw),
-        MadeUp("numbers", "table", "Some numbers"),
-    )
+def test_all_goes_on_without_what_cannot_run(tmp_path, use):
+    packages = MadeUp("packages", "table", "Without a package", function=without_package)
+    use(packages, MadeUp("broken", "table", "A fault in drawing", picture=cannot_draw), numbers())
     result = studies("reproduce", "all", "-o", tmp_path)
     assert result.exit_code == 1
     assert result.stdout.startswith("numbers: Some numbers\n")
@@ -179,12 +180,9 @@ def test_all_goes_on_without_what_cannot_run(tmp_path, monkeypatch):
     ]
     assert (tmp_path / "quick" / "numbers.md").exists()
     assert not (tmp_path / "quick" / "broken.md").exists()
-    use(monkeypatch, MadeUp("numbers", "table", "Some numbers"))
+    use(numbers())
     assert studies("reproduce", "all", "-o", tmp_path).exit_code == 0
-
-
-def test_an_entry_alone_that_is_broken_is_an_error(tmp_path, monkeypatch):
-    use(monkeypatch, MadeUp("packages", "table", "Without a package", function=without_package))
+    use(packages)  # alone it is an error
     result = studies("reproduce", "packages", "-o", tmp_path)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(
@@ -192,25 +190,25 @@ def test_an_entry_alone_that_is_broken_is_an_error(tmp_path, monkeypatch):
     )
 
 
-def test_after_an_interruption_the_same_command_continues(tmp_path, monkeypatch):
+def test_after_an_interruption_the_same_command_continues(tmp_path, use):
     class Interrupted(MadeUp):
         def compute(self, config):
             config.run(self.name, Task(fine), [{"k": 0}])
             raise KeyboardInterrupt
 
-    use(monkeypatch, Interrupted("numbers", "table", "Some numbers"))
+    use(Interrupted("numbers", "table", "Some numbers"))
     result = studies("reproduce", "all", "-o", tmp_path)
     assert result.exit_code == 130
     assert f"finished rows are kept in {tmp_path / 'quick'}: the same command continues\n" in result.stderr
-    use(monkeypatch, MadeUp("numbers", "table", "Some numbers"))
+    use(numbers())
     assert "2 rows, 0 failed" in done("reproduce", "numbers", "-o", tmp_path)
     with gzip.open(tmp_path / "quick" / "numbers.jsonl.gz", "rt") as file:
         assert sum('"axes"' in line for line in file) == 2  # the first was not computed again
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
-def test_results_that_cannot_be_written_are_refused_before_rows_are_computed(tmp_path, monkeypatch):
-    use(monkeypatch, MadeUp("numbers", "table", "Some numbers", function=forbidden))
+def test_results_that_cannot_be_written_are_refused_before_rows_are_computed(tmp_path, use):
+    use(numbers(forbidden))
     (tmp_path / "quick").mkdir()
     os.mkfifo(tmp_path / "quick" / "numbers.csv")
     result = studies("reproduce", "numbers", "-o", tmp_path)
@@ -253,9 +251,6 @@ def test_bench_measures_both_at_the_same_gap():
         assert row["ratio"] == pytest.approx(row["recipe seconds"] / row["seconds"])
     printed = done("bench", "--rows", "30", "--repeats", "1")
     assert "ratio: seconds of the recipe over ours" in printed
-
-
-def test_the_bench_refuses_too_few_rows():
     few = studies("bench", "--rows", "5")
     assert few.exit_code == 2
     assert "'5' is not a whole number from 20 to 1000" in few.stderr

@@ -68,14 +68,9 @@ def test_gradient_by_finite_differences(lam):
     v = at[0, 1] + AXES.coordinates @ at[1:, 1] - (Y - at[0, 0] - AXES.coordinates @ at[1:, 0]) ** 2
     assert (np.abs(v) < SMOOTHING).any()  # the rounded corner is part of it
     check_gradient(lambda linear: objective(linear, AXES.coordinates, target), at)
+    gradient = objective(at, AXES.coordinates, target)[1]
     with pytest.raises(AssertionError):  # a gradient whose widths have the wrong sign is noticed
-        check_gradient(
-            lambda linear: (
-                objective(linear, AXES.coordinates, target)[0],
-                objective(linear, AXES.coordinates, target)[1] * [1, -1],
-            ),
-            at,
-        )
+        check_gradient(lambda linear: (objective(linear, AXES.coordinates, target)[0], gradient * [1, -1]), at)
 
 
 def test_smoothing_adds_a_quarter_of_its_width_at_most():
@@ -85,10 +80,8 @@ def test_smoothing_adds_a_quarter_of_its_width_at_most():
     target = replace(TARGET, center_ridge=0.0, width_ridge=0.0)
     excess = objective(linear, AXES.coordinates, target)[0] - relaxed_loss(Y, center, squared, 0.9, 1.0).mean()
     assert 0 < excess <= SMOOTHING / 4
-    on_the_corner = Axes.of(np.zeros((3, 1)))
-    value, _ = objective(
-        np.array([[0.0, 4.0], [0.0, 0.0]]), on_the_corner.coordinates, replace(target, y=np.full(3, 2.0))
-    )
+    corner = Axes.of(np.zeros((3, 1))).coordinates
+    value, _ = objective(np.array([[0.0, 4.0], [0.0, 0.0]]), corner, replace(target, y=np.full(3, 2.0)))
     assert value == pytest.approx(2.9 * 4 - 0.9 * 4 + SMOOTHING / 4, rel=1e-12)
 
 
@@ -112,12 +105,9 @@ def test_convex_from_half_of_the_tail_on():
 # ---------------------------------------------------------------- the minimiser
 
 
-@pytest.mark.parametrize("level", [0.8, 0.9])
-@pytest.mark.parametrize("lam", [0.05, 0.1, 1.0])
+@pytest.mark.parametrize(("level", "lam"), [(0.8, 0.1), (0.8, 1.0), (0.9, 0.05), (0.9, 0.1), (0.9, 1.0)])
 def test_minimum_against_a_convex_solver(level, lam):
     cvxpy = pytest.importorskip("cvxpy", reason="the reference needs CVXPY: pip install sosbands[sdp]")
-    if 2 * lam < 1 - level:
-        lam = (1 - level) / 2
     target = replace(TARGET, level=level, width_penalty=lam)
     found = minimise(AXES, target, max_iter=2000, tol=1e-13)
     assert found.converged
@@ -166,13 +156,6 @@ def test_conditions_of_the_minimum(lam):
     assert 2 * lam * center == pytest.approx(moved, abs=0.02)
     if lam == 0:
         assert y[inside].mean() == pytest.approx(y.mean(), abs=0.02)
-
-
-def test_without_the_shift_of_the_level_coverage_is_lost():
-    """The width penalty alone, at the level itself: coverage level - 2 lam."""
-    y = EXPONENTIAL
-    lower, upper = of_one_law(y, 0.9 - 2 * 0.05, 0.05)
-    assert np.mean((y > lower) & (y < upper)) == pytest.approx(0.8, abs=5e-3)
 
 
 def test_widths_under_exponential_noise():
@@ -265,40 +248,32 @@ def test_ends_are_centre_and_root_of_the_learnt_functions():
     np.testing.assert_allclose(band.upper, y.mean() + model.unit_ * upper, rtol=1e-6)
     np.testing.assert_allclose(model.predict(X), (band.lower + band.upper) / 2, rtol=1e-10, atol=1e-10)
     assert coverage(y, band.lower, band.upper) == pytest.approx(0.9, abs=0.04)
+    narrow = RelaxedQuantileCQR(confidence_level=0.5, calibration_size=None, **FIXED).fit(X, y).told(X).band
+    assert coverage(y, narrow.lower, narrow.upper) == pytest.approx(0.5, abs=0.05)
+    new, z = synthetic_case(5).sample(60, random_state=1)
+    held = model.told(new).band
+    q = np.sort(np.maximum(held.lower - z, z - held.upper))[55 - 1]  # that of CQR: ceil(0.9 * 61)
+    expected = np.column_stack([band.lower - q, band.upper + q])
+    np.testing.assert_allclose(model.conformalize(new, z).predict_interval(X), expected)
 
 
-def test_calibration_is_that_of_cqr():
-    X, y = synthetic_case(5).sample(150, random_state=1)
-    model = RelaxedQuantileCQR(calibration_size=None, **FIXED).fit(X[:60], y[:60]).conformalize(X[60:120], y[60:120])
-    held, new = model.told(X[60:120]).band, model.told(X[120:]).band
-    q = np.sort(np.maximum(held.lower - y[60:120], y[60:120] - held.upper))[55 - 1]  # ceil(0.9 * 61)
-    np.testing.assert_allclose(model.predict_interval(X[120:]), np.column_stack([new.lower - q, new.upper + q]))
-
-
-@pytest.mark.parametrize(("factor", "shift"), [(1e3, 5.0), (1e-4, 0.0), (-2.0, 1e3)])
-def test_equivariant_in_the_target(factor, shift):
-    X, y = synthetic_case(3).sample(120, random_state=2)
-    ends = RelaxedQuantileCQR(random_state=0, cv=3).fit(X, y).predict_interval(X)
-    moved = RelaxedQuantileCQR(random_state=0, cv=3).fit(X, factor * y + shift).predict_interval(X)
-    back = np.sort((moved - shift) / factor, axis=1)
-    np.testing.assert_allclose(back, ends, atol=1e-6 * np.diff(ends).mean())
-
-
-def test_the_unit_of_a_feature_does_not_matter():
+def test_equivariant_in_the_target_whatever_the_units_of_the_features():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (100, 3))
     y = X[:, 0] + (1 + X[:, 1]) * rng.exponential(size=100)
     ends = RelaxedQuantileCQR(random_state=0, cv=3).fit(X, y).predict_interval(X)
     scaled = X * [1e4, 1.0, 1e-5] + [3.0, 0.0, 1.0]
-    moved = RelaxedQuantileCQR(random_state=0, cv=3).fit(scaled, y).predict_interval(scaled)
-    np.testing.assert_allclose(moved, ends, atol=1e-6 * np.diff(ends).mean())
+    for rows, factor, shift in ((X, 1e3, 5.0), (X, 1e-4, 0.0), (X, -2.0, 1e3), (scaled, 1.0, 0.0)):
+        moved = RelaxedQuantileCQR(random_state=0, cv=3).fit(rows, factor * y + shift).predict_interval(rows)
+        back = np.sort((moved - shift) / factor, axis=1)
+        np.testing.assert_allclose(back, ends, atol=1e-6 * np.diff(ends).mean())
 
 
 @pytest.mark.parametrize(("number", "measured"), [(3, 0.83), (5, 0.79)])
 def test_narrower_than_split_conformal_under_skewed_noise(number, measured):
-    """Ratio of mean widths, measured over 12 draws of 400 rows; six of them are taken here."""
+    """Ratio of mean widths, measured over 12 draws of 400 rows; three of them are taken here."""
     case, widths, covered = synthetic_case(number), [], []
-    for seed in range(6):
+    for seed in range(3):
         X, y = case.sample(2400, random_state=seed)
         pair = [model(random_state=seed).fit(X[:400], y[:400]) for model in (RelaxedQuantileCQR, SplitCP)]
         ends = [model.predict_interval(X[400:]).T for model in pair]
@@ -320,66 +295,31 @@ def test_the_band_follows_skew_that_changes_direction():
     assert beyond[1] > 1.4  # scale 2.3: at 2.6
     widths = np.diff(model.predict_interval(x), axis=1)[:, 0]
     assert widths[1] > 1.4 * widths[0]
+    far = model.told(np.array([[-1e6], [50.0], [1e6]])).band  # numbers stay finite
+    assert np.isfinite(far.lower).all()
+    assert (far.upper >= far.lower).all()
 
 
-def test_another_level_gives_another_band():
-    X, y = synthetic_case(5).sample(200, random_state=0)
-    narrow, wide = (
-        RelaxedQuantileCQR(confidence_level=level, calibration_size=None, **FIXED).fit(X, y).told(X).band
-        for level in (0.5, 0.9)
-    )
-    assert coverage(y, narrow.lower, narrow.upper) == pytest.approx(0.5, abs=0.05)
-    assert coverage(y, wide.lower, wide.upper) == pytest.approx(0.9, abs=0.05)
-
-
-def test_data_without_noise():
+@pytest.mark.parametrize(("slope", "value", "atol"), [(3.0, 0.0, 0.01), (0.0, 0.0, 1e-5), (0.0, 7.0, 1e-5)])
+def test_data_without_noise(slope, value, atol):
     X = np.linspace(-1, 1, 60)[:, None]
-    model = RelaxedQuantileCQR(random_state=0).fit(X, 3 * X[:, 0])
-    ends = model.predict_interval(X)
-    assert np.diff(ends).max() < 0.01
-    np.testing.assert_allclose(model.predict(X), 3 * X[:, 0], atol=0.01)
+    model = RelaxedQuantileCQR(random_state=0).fit(X, slope * X[:, 0] + value)
+    np.testing.assert_allclose(model.predict(X), slope * X[:, 0] + value, atol=atol)
+    assert np.diff(model.predict_interval(X)).max() <= atol
 
 
-@pytest.mark.parametrize("value", [0.0, 7.0])
-def test_a_constant_target(value):
-    X = np.random.default_rng(0).uniform(size=(40, 2))
-    ends = RelaxedQuantileCQR(random_state=0).fit(X, np.full(40, value)).predict_interval(X)
-    np.testing.assert_allclose(ends, value, atol=1e-5)
-
-
-def test_few_rows_need_no_folds():
+def test_few_rows_need_no_folds_and_many_features_are_capped():
     X, y = synthetic_case(5).sample(18, random_state=0)
     model = RelaxedQuantileCQR(calibration_size=None, cv=10).fit(X, y)
     assert model.tuning_ is None
     assert model.width_ridge_ == 1.0
     two = RelaxedQuantileCQR(calibration_size=None).fit(X[:2], y[:2])
     assert np.isfinite(two.predict(X)).all()
-
-
-def test_far_from_the_learning_rows_the_numbers_stay_finite():
-    X, y = synthetic_case(5).sample(100, random_state=0)
-    ends = RelaxedQuantileCQR(random_state=0).fit(X, y).told(np.array([[-1e6], [50.0], [1e6]])).band
-    assert np.isfinite(ends.lower).all()
-    assert (ends.upper >= ends.lower).all()
-
-
-def test_many_features_are_capped():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((150, 13))
+    X = np.random.default_rng(0).standard_normal((150, 13))
     model = RelaxedQuantileCQR(max_rank=30, cv=2, calibration_size=None, random_state=0).fit(X, X[:, 0])
     assert model.features_.rank == 30
     assert model.coefficients_.shape == (1 + 13 + 30, 2)
     assert model.features_.V.shape == (30, 0)  # learning rows are not kept
-
-
-def test_verbose_lines(capsys):
-    X, y = synthetic_case(5).sample(60, random_state=0)
-    model = RelaxedQuantileCQR(random_state=0, cv=2, verbose=1).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    center, width = model.center_ridge_, model.width_ridge_
-    assert lines[0] == f"[RelaxedQuantileCQR] ridges {center:.3g} of the centre and {width:.3g} of the widths"
-    assert lines[1].startswith("[RelaxedQuantileCQR] ends learnt from 30 rows and ")
-    assert lines[2] == "[RelaxedQuantileCQR] calibrated on 30 rows"
 
 
 def test_one_and_two_threads_give_the_same_bits():

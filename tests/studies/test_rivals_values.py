@@ -53,34 +53,35 @@ def direct_hetgpy(X, y, start, max_iter=100):
     return model, predict
 
 
+def assert_as_hetgpy(model, predict, X_new):
+    """Mean, variance and band are those of the peer; the deviations."""
+    mean, variance = predict(X_new)
+    found_mean, deviation = model._predict_normal(X_new)
+    np.testing.assert_allclose(found_mean, mean, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(deviation**2, variance, rtol=1e-6)
+    band = model.told(X_new).band
+    np.testing.assert_allclose(band.upper - band.lower, 2 * Z90 * np.sqrt(variance), rtol=1e-6)
+    return deviation
+
+
 @pytest.mark.parametrize(("d", "start"), [(1, "smoothed"), (2, "smoothed"), (2, "residuals")])
 def test_heteroscedastic_variance_is_that_of_hetgpy(d, start):
     X, y = rows(60, 7, d)
     peer, predict = direct_hetgpy(X, y, start)
     assert type(peer).__name__ == "hetGP"
     model = HeteroscedasticGP(start=start, calibration_size=None).fit(X, y)
-    X_new, _ = rows(40, 8, d)
-    mean, variance = predict(X_new)
-    found_mean, deviation = model._predict_normal(X_new)
-    np.testing.assert_allclose(deviation**2, variance, rtol=1e-6)
-    np.testing.assert_allclose(found_mean, mean, rtol=1e-6, atol=1e-8)
+    deviation = assert_as_hetgpy(model, predict, rows(40, 8, d)[0])
     assert np.ptp(deviation) > 0.5 * deviation.mean()
     assert not model.homoscedastic_
     assert model.log_likelihood_ == pytest.approx(float(peer.ll_non_pen))
-    band = model.told(X_new).band
-    np.testing.assert_allclose(band.upper - band.lower, 2 * Z90 * np.sqrt(variance), rtol=1e-6)
 
 
 def test_heteroscedastic_process_with_repeated_rows():
     X = np.repeat(rows(15, 3)[0], 4, axis=0)
     y = X[:, 0] + (1.2 + X[:, 1]) * np.random.default_rng(0).standard_normal(60)
-    _, predict = direct_hetgpy(X, y, "smoothed")
     model = HeteroscedasticGP(calibration_size=None).fit(X, y)
     assert len(model.process_.points) == 15
-    mean, variance = predict(NEW)
-    found_mean, deviation = model._predict_normal(NEW)
-    np.testing.assert_allclose(found_mean, mean, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(deviation**2, variance, rtol=1e-6)
+    assert_as_hetgpy(model, direct_hetgpy(X, y, "smoothed")[1], NEW)
 
 
 def test_heteroscedastic_process_falls_back_to_constant_noise():
@@ -93,11 +94,7 @@ def test_heteroscedastic_process_falls_back_to_constant_noise():
     assert peer.get("ll_non_pen") is None
     model = HeteroscedasticGP(start="residuals", max_iter=2, calibration_size=None).fit(X, y)
     assert model.homoscedastic_
-    X_new = np.linspace(-1.2, 1.2, 30)[:, None]
-    mean, variance = predict(X_new)
-    found_mean, deviation = model._predict_normal(X_new)
-    np.testing.assert_allclose(found_mean, mean, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(deviation**2, variance, rtol=1e-6)
+    assert_as_hetgpy(model, predict, np.linspace(-1.2, 1.2, 30)[:, None])
 
 
 def test_both_starts_keep_the_more_likely_fit():
@@ -118,28 +115,17 @@ def test_heteroscedastic_process_is_equivariant():
     np.testing.assert_allclose(moved, 1000 - 50 * ends[:, ::-1], rtol=1e-3)
 
 
-@pytest.mark.parametrize("case", ["constant y", "constant features", "one constant feature"])
-def test_heteroscedastic_process_of_data_that_say_little(case):
+def test_heteroscedastic_process_of_data_that_say_little():
     needs("hetgpy")
-    X, y = rows(40, 9)
-    if case == "constant y":
-        y = np.full(40, 3.5)
-    elif case == "constant features":
-        X = np.ones((40, 2))
-    else:
-        X = np.column_stack([X, np.full(40, 7.0)])
-    model = HeteroscedasticGP(random_state=0, max_iter=5).fit(X, y)
-    ends = model.predict_interval(X)
-    learnt = y[model.learning_rows_]
-    if case == "constant y":
-        assert np.array_equal(ends, np.full((40, 2), 3.5))
-    elif case == "constant features":
-        np.testing.assert_allclose(model.predict(X), learnt.mean())
-        band = model.told(X).band
-        np.testing.assert_allclose(band.upper - band.lower, 2 * Z90 * learnt.std())
-    else:
-        without = HeteroscedasticGP(random_state=0, max_iter=5).fit(X[:, :2], y)
-        assert np.array_equal(ends, without.predict_interval(X[:, :2]))
+    (X, y), model = rows(40, 9), HeteroscedasticGP(random_state=0, max_iter=5)
+    assert np.array_equal(model.fit(X, np.full(40, 3.5)).predict_interval(X), np.full((40, 2), 3.5))
+    more = np.column_stack([X, np.full(40, 7.0)])  # a constant feature
+    ends = model.fit(more, y).predict_interval(more)
+    assert np.array_equal(model.fit(X, y).predict_interval(X), ends)
+    same = np.ones((40, 2))
+    learnt, band = y[model.fit(same, y).learning_rows_], model.told(same).band
+    np.testing.assert_allclose(model.predict(same), learnt.mean())
+    np.testing.assert_allclose(band.upper - band.lower, 2 * Z90 * learnt.std())
 
 
 def test_a_breakdown_of_hetgpy_is_said(monkeypatch):
@@ -163,6 +149,8 @@ def test_a_breakdown_of_hetgpy_is_said(monkeypatch):
 
 # ---------------------------------------------------------------- squared sum of squares
 
+PLAIN = {"preprocessor": None, "normalize": False, "calibration_size": None}
+
 
 def test_squared_sos_is_the_semidefinite_program_with_squared_residuals():
     """``f(X_i) >= r_i^2`` at the least cost, in the units given, solved by CVXPY; the root of f is the scale."""
@@ -170,17 +158,8 @@ def test_squared_sos_is_the_semidefinite_program_with_squared_residuals():
     from studies.reference.sdp import symmetric_sdp
 
     X, y = rows(15, 4)
-    model = SquaredSoS(
-        lambda Z: np.zeros(len(Z)),
-        preprocessor=None,
-        lengthscale=0.7,
-        normalize=False,
-        width_penalty=2.0,
-        trace_penalty=0.3,
-        frobenius_penalty=0.5,
-        calibration_size=None,
-        tol=1e-7,
-    ).fit(X, y)
+    penalties = {"width_penalty": 2.0, "trace_penalty": 0.3, "frobenius_penalty": 0.5}
+    model = SquaredSoS(lambda Z: np.zeros(len(Z)), lengthscale=0.7, tol=1e-7, **PLAIN, **penalties).fit(X, y)
     assert model.certificate_["status"] == "converged"
     assert model.certificate_["gap"] <= 1e-7
     f = model.function_(X)
@@ -222,10 +201,7 @@ def test_squared_sos_covers_the_squared_residuals_it_learnt_from():
     assert 2 <= len(touching) < 40
     assert set(touching) <= set(model.active_)
     assert model.unit_ == pytest.approx(np.sqrt(np.mean(r**2)))
-
-
-def test_squared_sos_of_a_process_covers_leave_one_out_residuals():
-    X, y = LEARN
+    # of a process those left out
     model = SquaredSoS(GaussianProcess(), lengthscale="median", calibration_size=None).fit(X, y)
     assert model.residual_rule_ == "leave-one-out"
     r = GaussianProcess().fit(X, y).leave_one_out_residuals()
@@ -259,14 +235,8 @@ def test_the_criterion_is_hsic_of_held_out_root_and_residual():
     place = 7
     width = np.empty(45)
     for others, held in folds.split(X):
-        fresh = SquaredSoS(
-            lambda Z: np.zeros(len(Z)),
-            preprocessor=None,
-            lengthscale=found["lengthscales"][place],
-            normalize=False,
-            calibration_size=None,
-            tol=1e-6,
-        ).fit(X[others], y[others])
+        ell = found["lengthscales"][place]
+        fresh = SquaredSoS(lambda Z: np.zeros(len(Z)), lengthscale=ell, tol=1e-6, **PLAIN).fit(X[others], y[others])
         width[held] = fresh.told(X[held]).band.lower_unit
     assert found["hsic"][place] == pytest.approx(hsic(width, np.abs(y)), rel=2e-2)
 

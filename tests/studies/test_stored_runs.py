@@ -54,16 +54,10 @@ def test_a_cut_last_line_beside_a_packed_file_loses_that_row_only(tmp_path, cut)
     assert task.calls == list(range(kept, 6))
     assert [path.name for path in packed.parent.iterdir()] == [packed.name]
     assert len(read_store(packed).records) == 6
-
-
-def test_rows_that_were_left_without_a_packed_file_are_taken_in(tmp_path):
-    rows = run(tmp_path, 3)
-    packed = tmp_path / "quick" / "numbers.jsonl.gz"
-    packed.with_suffix("").write_bytes(b"".join(lines_of(packed)))
+    left.write_bytes(b"".join(lines_of(packed)))  # and without a packed file
     packed.unlink()
-    task = Counting()
-    assert run(tmp_path, 3, task) == rows
-    assert task.calls == []
+    assert run(tmp_path, 6, task) == again
+    assert len(task.calls) == 6 - kept
     assert [path.name for path in packed.parent.iterdir()] == [packed.name]
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 from sosbands._arguments import check, is_count, naming, read_level
 from sosbands._types import Array
 from sosbands.comparison.describe import Axis, data_hash, environment, table_columns
-from sosbands.comparison.result import PART, ComparisonResult, SplitSizes
+from sosbands.comparison.result import PART, ComparisonResult, SplitSizes, with_level
 from sosbands.comparison.runner import run_tasks
 from sosbands.comparison.store import read_store
 from sosbands.conformal.asked import read_target
@@ -98,7 +98,15 @@ def compare(
     the same for all methods; without such columns there is none. Seconds are wall-clock: runs in parallel
     slow each other.
     """
-    _check_methods(methods)
+    if not isinstance(methods, Mapping) or not methods:
+        raise ValueError(f"methods={methods!r}: expected a non-empty mapping of names to interval regressors")
+    for name, method in methods.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"methods has the name {name!r}: expected a non-empty string")
+        lacking = [attribute for attribute in NEEDED if not hasattr(method, attribute)]
+        problem = "is a class" if isinstance(method, type) else f"has no {lacking[0]}" if lacking else None
+        if problem:
+            raise ValueError(f"methods[{name!r}] {problem}: expected an interval regressor such as SoSBandRegressor()")
     check("n_repetitions", n_repetitions, is_count(n_repetitions) and n_repetitions >= 1, "an integer >= 1")
     fine = metrics is None or (isinstance(metrics, Mapping) and all(callable(each) for each in metrics.values()))
     check("metrics", metrics, fine, "None or a mapping of names to functions of y, lower and upper")
@@ -123,7 +131,7 @@ def compare(
         label="compare",
     )
     environments = [environment()] if store is None else read_store(store).environments
-    return ComparisonResult.of(rows, tuple(methods), level, sizes, environments)
+    return ComparisonResult(with_level(rows, level), tuple(methods), level, sizes, environments)
 
 
 @dataclass(frozen=True)
@@ -149,7 +157,9 @@ class IntervalTask:
         clock.append(time.perf_counter())
         ends = np.asarray(model.predict_interval(_safe_indexing(self.X, test), self.confidence_level))
         clock.append(time.perf_counter())
-        y, lower, upper = self.y[test], *_two_ends(ends, len(test))
+        if ends.shape != (len(test), 2):
+            raise ValueError(f"predict_interval gave shape {ends.shape}: expected ({len(test)}, 2)")
+        y, lower, upper = self.y[test], *ends.T
         where = {} if self.points is None else {"X": self.points[test], "X_learn": self.points[learn]}
         row = evaluate_intervals(y, lower, upper, confidence_level=self.confidence_level, random_state=seed, **where)
         further = {name: float(metric(y, lower, upper)) for name, metric in self.metrics.items()}
@@ -166,24 +176,6 @@ def prepared(method: Any, confidence_level: float, seed: int) -> Any:
     wanted = {"calibration_size": None, "confidence_level": confidence_level}
     changes |= {name: value for name, value in wanted.items() if name in parameters}
     return model.set_params(**changes)
-
-
-def _check_methods(methods: Any) -> None:
-    if not isinstance(methods, Mapping) or not methods:
-        raise ValueError(f"methods={methods!r}: expected a non-empty mapping of names to interval regressors")
-    for name, method in methods.items():
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"methods has the name {name!r}: expected a non-empty string")
-        lacking = [attribute for attribute in NEEDED if not hasattr(method, attribute)]
-        problem = "is a class" if isinstance(method, type) else f"has no {lacking[0]}" if lacking else None
-        if problem:
-            raise ValueError(f"methods[{name!r}] {problem}: expected an interval regressor such as SoSBandRegressor()")
-
-
-def _two_ends(ends: Any, n_rows: int) -> tuple[Array, Array]:
-    if ends.shape != (n_rows, 2):
-        raise ValueError(f"predict_interval gave shape {ends.shape}: expected ({n_rows}, 2)")
-    return ends[:, 0], ends[:, 1]
 
 
 def _numeric_columns(X: Any) -> Array | None:

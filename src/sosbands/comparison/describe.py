@@ -45,7 +45,17 @@ def read_axes(axes: Mapping[str, Any]) -> dict[str, Axis]:
     """
     if not isinstance(axes, Mapping) or not axes:
         raise ValueError(f"axes={axes!r}: expected a non-empty mapping of names to strings or numbers")
-    return {_read_name(name): _read_value(name, value) for name, value in axes.items()}
+    read: dict[str, Axis] = {}
+    for name, value in axes.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"axis name {name!r}: expected a non-empty string")
+        plain = value.item() if isinstance(value, np.generic) else value
+        if isinstance(plain, bool) or not isinstance(plain, str | int | float):
+            raise ValueError(f"axis {name}={value!r}: expected a string, an integer or a float")
+        if isinstance(plain, float) and math.isnan(plain):
+            raise ValueError(f"axis {name}={value!r}: expected a number that is not NaN")
+        read[name] = plain + 0.0 if isinstance(plain, float) else plain  # no negative zero
+    return read
 
 
 def seed_of(axes: Mapping[str, Any], random_state: int = 0, names: Sequence[str] | None = None) -> int:
@@ -70,24 +80,7 @@ def seed_of(axes: Mapping[str, Any], random_state: int = 0, names: Sequence[str]
     if missing:
         raise ValueError(f"seed_axes has {missing[0]!r}, which the task {values} lacks: expected names of its axes")
     text = canonical({"axes": {name: values[name] for name in names}, "random_state": random_state})
-    return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:4], "big")
-
-
-def _read_name(name: Any) -> str:
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"axis name {name!r}: expected a non-empty string")
-    return name
-
-
-def _read_value(name: str, value: Any) -> Axis:
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, bool) or not isinstance(plain, str | int | float):
-        raise ValueError(f"axis {name}={value!r}: expected a string, an integer or a float")
-    if isinstance(plain, float):
-        if math.isnan(plain):
-            raise ValueError(f"axis {name}={value!r}: expected a number that is not NaN")
-        return plain + 0.0  # no negative zero
-    return plain
+    return int(_sha256(text)[:8], 16)
 
 
 NO_EFFECT = ("n_jobs", "verbose")  # parameters that change how a result is computed and shown, not the result
@@ -95,7 +88,7 @@ NO_EFFECT = ("n_jobs", "verbose")  # parameters that change how a result is comp
 
 def fingerprint(settings: Any) -> str:
     """SHA-256 of the description of the settings."""
-    return _sha256(canonical(describe(settings)).encode("ascii"))
+    return _sha256(canonical(describe(settings)))
 
 
 def describe(value: Any, _above: frozenset[int] = frozenset()) -> Any:
@@ -111,13 +104,10 @@ def describe(value: Any, _above: frozenset[int] = frozenset()) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return {"text": _sha256(value.encode())} if "/" in value or "\\" in value else value
+        return {"text": _sha256(value)} if "/" in value or "\\" in value else value
     if id(value) in _above:
         return "..."  # a cycle
-    return _describe_object(value, _above | {id(value)})
-
-
-def _describe_object(value: Any, above: frozenset[int]) -> Any:
+    above = _above | {id(value)}
     if isinstance(value, np.ndarray) and value.dtype != object:
         return {"array": list(value.shape), "dtype": str(value.dtype), "sha256": _array_hash(value)}
     if isinstance(value, Mapping):
@@ -127,7 +117,13 @@ def _describe_object(value: Any, above: frozenset[int]) -> Any:
     if isinstance(value, set | frozenset):
         return sorted((describe(entry, above) for entry in value), key=canonical)
     if isinstance(value, FunctionType):
-        return _describe_function(value, above)
+        named = {"function": value.__qualname__}
+        if "<" not in value.__qualname__:
+            return named
+        # one made in another function, or a lambda, has nothing better than its code
+        captured = [describe(cell.cell_contents, above) for cell in value.__closure__ or ()]
+        code = {"code": code_hash(value.__code__), "captured": captured}
+        return {**named, **code, "defaults": describe(value.__defaults__, above)}
     if isinstance(value, type):
         return {"class": value.__qualname__}
     name = type(value).__qualname__
@@ -137,31 +133,17 @@ def _describe_object(value: Any, above: frozenset[int]) -> Any:
     return {"class": name, "state": joblib.hash(value)}
 
 
-def _describe_function(function: FunctionType, above: frozenset[int]) -> Any:
-    """A named function by its name; one made in another function, or a lambda, has nothing better than its code."""
-    if "<" not in function.__qualname__:
-        return {"function": function.__qualname__}
-    captured = [describe(cell.cell_contents, above) for cell in function.__closure__ or ()]
-    defaults = describe(function.__defaults__, above)
-    return {
-        "function": function.__qualname__,
-        "code": code_hash(function.__code__),
-        "captured": captured,
-        "defaults": defaults,
-    }
-
-
 def data_hash(data: Any) -> str:
     """Hash of the values, names and types of an array, data frame, list or sparse matrix."""
     if hasattr(data, "tocoo"):
         entries = data.tocsr()
-        return _sha256("".join(_array_hash(part) for part in (entries.data, entries.indices, entries.indptr)).encode())
+        return _sha256("".join(_array_hash(part) for part in (entries.data, entries.indices, entries.indptr)))
     if not hasattr(data, "columns"):
         return _array_hash(np.asarray(data))
     columns = table_columns(data)
     names = [str(name) for name in data.columns]
     types = [str(column.dtype) for column in columns]
-    return _sha256(canonical([names, types, [_array_hash(np.asarray(column)) for column in columns]]).encode("ascii"))
+    return _sha256(canonical([names, types, [_array_hash(np.asarray(column)) for column in columns]]))
 
 
 def table_columns(frame: Any) -> list[Any]:
@@ -171,8 +153,7 @@ def table_columns(frame: Any) -> list[Any]:
 
 def _array_hash(values: AnyArray) -> str:
     if values.dtype.kind in "OTU":  # texts, categories and mixtures: by what they print
-        content = canonical([str(entry) for entry in values.ravel().tolist()]).encode("ascii")
-        return _sha256(f"text {values.shape}".encode() + content)
+        return _sha256(f"text {values.shape}" + canonical([str(entry) for entry in values.ravel().tolist()]))
     return _sha256(f"{values.dtype.str} {values.shape}".encode() + np.ascontiguousarray(values).tobytes())
 
 
@@ -191,8 +172,8 @@ def _constant(value: Any) -> str:
     return f"({', '.join(map(_constant, value))})" if isinstance(value, tuple) else repr(value)
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _sha256(content: bytes | str) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -206,15 +187,14 @@ def code_version(*values: Any) -> str:
     Equal for equal sources, wherever they lie. What those files import is not looked at.
     """
     parts, files = set(_package_sources()), set[Path]()
-    for value in values:
-        for code in _codes(value, set()):
-            path = Path(code.co_filename)
-            if path.is_file():
-                files.add(path.resolve())
-            else:  # typed at a prompt or in a notebook
-                parts.add(code_hash(code))
+    for code in _codes(values, set()):
+        path = Path(code.co_filename)
+        if path.is_file():
+            files.add(path.resolve())
+        else:  # typed at a prompt or in a notebook
+            parts.add(code_hash(code))
     parts |= {_source_hash(path) for path in files if _is_own(path)}
-    return hashlib.sha256("\n".join(sorted(parts)).encode("ascii")).hexdigest()[:LENGTH]
+    return _sha256("\n".join(sorted(parts)))[:LENGTH]
 
 
 @functools.cache
@@ -226,7 +206,7 @@ def _package_sources() -> tuple[str, ...]:
 
 def _source_hash(path: Path) -> str:
     """Of the text, whatever ends its lines."""
-    return hashlib.sha256(b"\n".join(path.read_bytes().splitlines())).hexdigest()
+    return _sha256(b"\n".join(path.read_bytes().splitlines()))
 
 
 def _codes(value: Any, seen: set[int]) -> Iterator[CodeType]:
@@ -234,39 +214,28 @@ def _codes(value: Any, seen: set[int]) -> Iterator[CodeType]:
     if id(value) in seen or value is None or isinstance(value, str | bytes | int | float):
         return
     seen.add(id(value))
+    inside: list[Any] = []
     if isinstance(value, Mapping):
         inside = list(value.values())
     elif isinstance(value, list | tuple | set | frozenset):
         inside = list(value)
     elif isinstance(value, FunctionType):
         yield value.__code__
-        inside = _captured(value)
-    elif isinstance(value, type):
-        yield from _class_codes(value)
-        return
+        for cell in value.__closure__ or ():
+            with suppress(ValueError):  # not set so far
+                inside.append(cell.cell_contents)
     else:
-        yield from _class_codes(type(value))
-        inside = [value.func, value.args, value.keywords] if isinstance(value, functools.partial) else []
-        inside += list(value.get_params(deep=False).values()) if hasattr(value, "get_params") else []
-    for each in inside:
-        yield from _codes(each, seen)
-
-
-def _captured(function: FunctionType) -> list[Any]:
-    """What a function holds of the one around it, as far as that has been set."""
-    found = []
-    for cell in function.__closure__ or ():
-        with suppress(ValueError):
-            found.append(cell.cell_contents)
-    return found
-
-
-def _class_codes(kind: type) -> Iterator[CodeType]:
-    for each in kind.__mro__:
-        for member in vars(each).values():
+        kind = value if isinstance(value, type) else type(value)
+        for member in [member for each in kind.__mro__ for member in vars(each).values()]:
             function = getattr(member, "__func__", getattr(member, "fget", member))
             if isinstance(function, FunctionType):
                 yield function.__code__
+        if isinstance(value, functools.partial):
+            inside = [value.func, value.args, value.keywords]
+        elif hasattr(value, "get_params") and not isinstance(value, type):
+            inside = list(value.get_params(deep=False).values())
+    for each in inside:
+        yield from _codes(each, seen)
 
 
 @functools.cache
@@ -278,8 +247,7 @@ def _installed() -> tuple[Path, ...]:
 
 def _is_own(path: Path) -> bool:
     """Whether a file is neither part of an installed package nor, with an effect, of this one."""
-    inside = path.is_relative_to(PACKAGE)
-    if inside:
+    if path.is_relative_to(PACKAGE):
         return path.relative_to(PACKAGE).parts[0] in WITHOUT_EFFECT
     return not any(path.is_relative_to(folder) for folder in _installed())
 

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as student_t
 
-from sosbands._arguments import check, is_count, is_fraction
+from sosbands._arguments import check, is_count, is_fraction, read_level
+from sosbands._extras import need
 from sosbands._types import IntArray
 from sosbands._words import many
 from sosbands.comparison.store import StoreError, read_store
-from sosbands.comparison.text_table import MISSING, TextTable, as_frame
+from sosbands.comparison.text_table import MISSING, TextTable
 
 
 class Split(NamedTuple):
@@ -98,17 +99,13 @@ def corrected_interval(differences: ArrayLike, test_ratio: float, confidence_lev
     d = np.asarray(differences, dtype=float)
     if d.ndim != 1:
         raise ValueError(f"differences has shape {d.shape}: expected one dimension")
-    if not test_ratio >= 0:
-        raise ValueError(f"test_ratio={test_ratio!r}: expected a number >= 0")
-    if not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level={confidence_level!r}: expected a number in (0, 1)")
-    if not len(d):
-        return MeanInterval(np.nan, np.nan, np.nan)
+    check("test_ratio", test_ratio, test_ratio >= 0, "a number >= 0")
+    level = read_level(confidence_level)
     with np.errstate(invalid="ignore"):
-        mean = float(d.mean())
+        mean = float(d.mean()) if len(d) else np.nan
     if len(d) < 2 or not np.isfinite(d).all():
         return MeanInterval(mean, np.nan, np.nan)
-    quantile = student_t.ppf((1 + confidence_level) / 2, len(d) - 1)
+    quantile = student_t.ppf((1 + level) / 2, len(d) - 1)
     half = float(quantile * np.sqrt((1 / len(d) + test_ratio) * d.var(ddof=1)))
     return MeanInterval(mean, mean - half, mean + half)
 
@@ -117,18 +114,14 @@ PART = "method "  # of a store: "method sos" holds the settings of the method so
 NEIGHBORS = 100  # size of the sets of the worst-set coverage
 NO_SETS = "its sets are neighbours in dense columns that hold finite numbers in every row, and X has none"
 SUMMARY = ("coverage", "mean_width", "interval_score", "worst_set_coverage")
-NOT_METRICS = {
-    "method",
-    "repetition",
-    "confidence_level",
-    "seed",
-    "n_learn",
-    "n_calibration",
-    "error_type",
-    "error",
-    "error_place",
-    "warnings",
-}
+NOT_METRICS = {"method", "repetition", "confidence_level", "seed", "n_learn", "n_calibration"}
+NOT_METRICS |= {"error_type", "error", "error_place", "warnings"}
+
+
+def with_level(rows: list[dict[str, Any]], confidence_level: float) -> list[dict[str, Any]]:
+    """Rows as the runner gives them, with the level, which they do not hold."""
+    first = ("method", "repetition")
+    return [{name: row[name] for name in first} | {"confidence_level": confidence_level} | row for row in rows]
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,20 +151,6 @@ class ComparisonResult:
     environments: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def of(
-        cls,
-        rows: list[dict[str, Any]],
-        methods: tuple[str, ...],
-        confidence_level: float,
-        sizes: SplitSizes,
-        environments: list[dict[str, Any]],
-    ) -> ComparisonResult:
-        """Result of rows as the runner gives them; the level, which they do not hold, is put into each."""
-        first = ("method", "repetition")
-        complete = [{name: row[name] for name in first} | {"confidence_level": confidence_level} | row for row in rows]
-        return cls(complete, methods, confidence_level, sizes, environments)
-
-    @classmethod
     def from_store(cls, path: str | os.PathLike[str]) -> ComparisonResult:
         """Read what `compare` has stored so far."""
         found = read_store(path)
@@ -180,7 +159,8 @@ class ComparisonResult:
         methods = [name.removeprefix(PART) for name in found.parts if name.startswith(PART)]
         rows = sorted(found.rows, key=lambda row: (row["repetition"], methods.index(row["method"])))
         sizes = SplitSizes(**found.settings["sizes"])
-        return cls.of(rows, tuple(methods), found.settings["confidence_level"], sizes, found.environments)
+        level = found.settings["confidence_level"]
+        return cls(with_level(rows, level), tuple(methods), level, sizes, found.environments)
 
     @property
     def failures(self) -> list[dict[str, Any]]:
@@ -195,7 +175,7 @@ class ComparisonResult:
 
     def to_frame(self) -> Any:
         """The rows as a pandas data frame."""
-        return as_frame(self.rows)
+        return need("pandas").DataFrame(self.rows)
 
     def table(self, metrics: Sequence[str] | None = None) -> TextTable:
         """Summary with one row per method.
@@ -214,8 +194,8 @@ class ComparisonResult:
         names = [name for name in SUMMARY if name in self.metrics] if metrics is None else list(metrics)
         for name in names:
             self._check_metric(name)
-        rows = [self._summary(method, names) for method in self.methods]
-        return TextTable(rows, [_merged(row, names) for row in rows])
+        made = [self._summary(method, names) for method in self.methods]
+        return TextTable([row for row, _ in made], [shown for _, shown in made])
 
     def differences(
         self, metric: str = "interval_score", reference: str | None = None, confidence_level: float = 0.95
@@ -247,15 +227,16 @@ class ComparisonResult:
         others = [method for method in self.methods if method != reference]
         pairs = list(combinations(self.methods, 2)) if reference is None else [(name, reference) for name in others]
         values = {method: self._by_repetition(method, metric) for method in self.methods}
-        rows = []
+        rows: list[dict[str, Any]] = []
+        shown: list[dict[str, Any]] = []
         for method, other in pairs:
             common = [repetition for repetition in values[method] if repetition in values[other]]
             with np.errstate(invalid="ignore"):
                 d = [np.subtract(values[method][repetition], values[other][repetition]) for repetition in common]
-            found = self.interval_of(d, confidence_level)
-            entry = {"difference": found.mean, "lower": found.lower, "upper": found.upper, "n": len(d)}
-            rows.append({"method": method, "reference": other, "metric": metric, **entry})
-        return TextTable(rows, [{name: _or_missing(value) for name, value in row.items()} for row in rows])
+            found = dict(zip(("difference", "lower", "upper"), self.interval_of(d, confidence_level), strict=True))
+            rows.append({"method": method, "reference": other, "metric": metric, **found, "n": len(d)})
+            shown.append(rows[-1] | {name: MISSING for name, value in found.items() if np.isnan(value)})
+        return TextTable(rows, shown)
 
     def to_markdown(self) -> str:
         """The summary in Markdown."""
@@ -303,16 +284,22 @@ class ComparisonResult:
         rows = [row for row in self.rows if row["method"] == method and row["error_type"] is None]
         return {row["repetition"]: row[metric] for row in rows if metric in row}
 
-    def _summary(self, method: str, metrics: Sequence[str]) -> dict[str, Any]:
-        mine = [row for row in self.rows if row["method"] == method]
+    def _summary(self, method: str, metrics: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A row of the summary, and how it is shown: mean and standard deviation in one cell."""
         row: dict[str, Any] = {"method": method}
+        shown: dict[str, Any] = {"method": method}
         for name in metrics:
-            row[f"{name}_mean"], row[f"{name}_sd"] = _mean_and_sd(self._by_repetition(method, name))
-        for name in ("fit_seconds", "predict_seconds"):
-            row[name] = _mean_and_sd(self._by_repetition(method, name))[0]
-        n_failed = sum(entry["error_type"] is not None for entry in mine)
-        n_warnings = sum(entry["n_warnings"] for entry in mine)
-        return {**row, "n": len(mine) - n_failed, "n_failed": n_failed, "n_warnings": n_warnings}
+            mean, sd = row[f"{name}_mean"], row[f"{name}_sd"] = _mean_and_sd(self._by_repetition(method, name))
+            text = f"{mean:.4g}" if np.isnan(sd) else f"{mean:.4g} ± {sd:.2g}"
+            shown[name] = MISSING if np.isnan(mean) else text
+        for name in ("fit", "predict"):
+            seconds, _ = _mean_and_sd(self._by_repetition(method, f"{name}_seconds"))
+            row[f"{name}_seconds"] = seconds
+            shown[f"{name} s"] = MISSING if np.isnan(seconds) else f"{seconds:.2g}"
+        mine = [entry for entry in self.rows if entry["method"] == method]
+        failed = sum(entry["error_type"] is not None for entry in mine)
+        counts = {"n": len(mine) - failed, "failed": failed, "warnings": sum(entry["n_warnings"] for entry in mine)}
+        return {**row, **{name if name == "n" else f"n_{name}": k for name, k in counts.items()}}, {**shown, **counts}
 
 
 def _mean_and_sd(values: dict[int, float]) -> tuple[float, float]:
@@ -320,25 +307,3 @@ def _mean_and_sd(values: dict[int, float]) -> tuple[float, float]:
     x = np.array(list(values.values()), dtype=float)
     mean = float(x.mean()) if len(x) else np.nan
     return mean, float(x.std(ddof=1)) if len(x) > 1 and np.isfinite(x).all() else np.nan
-
-
-def _or_missing(value: Any) -> Any:
-    return MISSING if isinstance(value, float) and np.isnan(value) else value
-
-
-def _with_sd(mean: float, sd: float) -> str:
-    """Such as "0.91 ± 0.03"; the mean alone where one repetition has no deviation, "-" where there is neither."""
-    if np.isnan(mean):
-        return MISSING
-    return f"{mean:.4g}" if np.isnan(sd) else f"{mean:.4g} ± {sd:.2g}"
-
-
-def _merged(row: dict[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
-    """A summary row with mean and standard deviation in one cell."""
-    shown: dict[str, Any] = {"method": row["method"]}
-    for name in metrics:
-        shown[name] = _with_sd(row[f"{name}_mean"], row[f"{name}_sd"])
-    for name in ("fit", "predict"):
-        seconds = row[f"{name}_seconds"]
-        shown[f"{name} s"] = MISSING if np.isnan(seconds) else f"{seconds:.2g}"
-    return {**shown, "n": row["n"], "failed": row["n_failed"], "warnings": row["n_warnings"]}

@@ -9,13 +9,11 @@ import sys
 import time
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -44,91 +42,56 @@ def anonymous(text: str) -> str:
     """The text, shortened, with absolute paths reduced to file names and without host name and home directory."""
     for known in {os.path.expanduser("~"), os.getcwd()} - {"~", "/", ""}:
         text = text.replace(known, "/-")  # they may hold spaces, which would end the match of a path
-    text = _PATH.sub(lambda match: _short(match.group()), text).replace("/-", "<path>")
+    text = _PATH.sub(_file_name, text).replace("/-", "<path>")
     host = socket.gethostname()
     if host and host != "localhost":
         text = re.sub(rf"(?<!\w){re.escape(host)}(?!\w)", "<host>", text)
     return text if len(text) <= MESSAGE_LIMIT else text[:MESSAGE_LIMIT] + " [...]"
 
 
-def _short(path: str) -> str:
-    name = re.split(r"[\\/]", path)[-1]
+def _file_name(path: re.Match[str]) -> str:
+    name = re.split(r"[\\/]", path.group())[-1]
     return f"<path>/{name}" if "." in name.strip(".") else "<path>"
 
 
 LINES = 20  # at most this many lines for finished tasks, unless verbose is 2 or more
 
 
-class Progress:
-    """Context that counts finished tasks on stderr.
+@contextmanager
+def counting(total: int, done: int, label: str, verbose: int) -> Iterator[Callable[[bool], None]]:
+    """Yields a function that counts one more task, failed or not; what `verbose` of `run_tasks` says goes to stderr."""
+    failed = 0
+    bar: Any = None
 
-    Parameters
-    ----------
-    total : int
-        Tasks to do.
-    done : int
-        Of these, finished before.
-    label : str
-        What the tasks are, at the start of the line.
-    verbose : int
-        0 is silent, 1 gives a bar or up to 20 lines, 2 a line per task; without a bar also one for every 20 s in which
-        no task was finished.
-    """
+    def say(message: str) -> None:
+        print(f"[{label}] {message}", file=sys.stderr, flush=True)
 
-    def __init__(self, total: int, done: int, label: str, verbose: int) -> None:
-        self.total, self.done, self.failed = total, done, 0
-        self.label, self.verbose = label, verbose
-        self._bar: Any = None
-        self._patience = Patience(lambda seconds: self._say(f"{self._count()} after {seconds:.0f} s"))
-        self._open = ExitStack()
+    def step(fails: bool) -> None:
+        nonlocal done, failed
+        before = done * LINES // total
+        done, failed = done + 1, failed + fails
+        if bar is not None:
+            bar.update(bar.task_ids[0], completed=done)
+        elif verbose > 1 or (verbose and done * LINES // total > before):
+            say(f"{done} of {total} done, {failed} failed, {patience.seconds:.0f} s")
+            patience.heard()
 
-    def __enter__(self) -> Self:
-        if self.verbose and self.done:
-            self._say(f"{self.done} of {self.total} done before")
-        if self.verbose == 1 and self.done < self.total and sys.stderr.isatty():
-            self._bar = _rich_bar(self.label, self.total, self.done)
-        if self.verbose and self._bar is None and self.done < self.total:
-            self._open.enter_context(self._patience)
-        return self
+    patience = Patience(lambda seconds: say(f"{done} of {total} done after {seconds:.0f} s"))
+    if verbose and done:
+        say(f"{done} of {total} done before")
+    if not verbose or done == total:
+        yield step
+        return
+    if verbose == 1 and sys.stderr.isatty():
+        with suppress(ImportError):  # rich is optional
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._open.close()
-        if self._bar is not None:
-            self._bar.stop()
-
-    def step(self, failed: bool) -> None:
-        """Count one more task."""
-        before = self.done * LINES // self.total
-        self.done += 1
-        self.failed += failed
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=self.done)
-        elif self.verbose > 1 or (self.verbose and self.done * LINES // self.total > before):
-            self._say(f"{self._count()}, {self.failed} failed, {self._patience.seconds:.0f} s")
-            self._patience.heard()
-
-    def _count(self) -> str:
-        return f"{self.done} of {self.total} done"
-
-    def _say(self, message: str) -> None:
-        print(f"[{self.label}] {message}", file=sys.stderr, flush=True)
-
-
-def _rich_bar(label: str, total: int, done: int) -> Any:
-    """A started bar, or None where rich is not installed."""
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as RichProgress
-    except ImportError:
-        return None
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = RichProgress(*columns, console=Console(stderr=True))
-    bar.add_task(label, total=total, completed=done)
-    bar.start()
-    return bar
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            bar = Progress(*columns, console=Console(stderr=True))
+            bar.add_task(label, total=total, completed=done)
+    with bar or patience:
+        yield step
 
 
 TaskFunction = Callable[[dict[str, Axis], int], Mapping[str, Any]]
@@ -197,36 +160,6 @@ def run_tasks(
     be done. Results with `store` are those of the call without it, to the last bit. Use processes: threads share the
     record of warnings and the number of BLAS threads, so that warnings may be counted in another task's row.
     """
-    jobs = _read_tasks(tasks, seed_axes, random_state)
-    check("other_code", other_code, other_code in OTHER_CODE, f"one of {list(OTHER_CODE)}")
-    name = getattr(function, "__qualname__", type(function).__qualname__)
-    common = {"task": name, "random_state": random_state, "seed_axes": None if seed_axes is None else list(seed_axes)}
-    clash = sorted(common.keys() & (settings or {}).keys())
-    if clash:
-        raise ValueError(f"settings has {clash[0]!r}: expected other names, as run_tasks adds this one")
-    with nullcontext() if store is None else Store(store, {**common, **(settings or {})}, parts) as opened:
-        found = {} if opened is None else opened.contents.records
-        records = {key: found[key] for key in jobs if key in found and not (retry_failed and _failed(found[key]))}
-        version = "" if opened is None else code_version(function, settings, parts)
-        if opened is not None and other_code != "keep":
-            records = _of_this_code(records, version, opened.path, refuse=other_code == "refuse")
-        left = {key: job for key, job in jobs.items() if key not in records}
-        with (
-            Progress(len(jobs), len(records), label, verbose) as progress,
-            closing(_run(function, left, n_jobs)) as new,
-        ):
-            for record in new:
-                if opened is not None:
-                    opened.append({**record, "code": version})
-                records[canonical(record["axes"])] = record
-                progress.step(_failed(record))
-    return [flat(records[key]) for key in jobs]
-
-
-def _read_tasks(
-    tasks: Iterable[Mapping[str, Any]], seed_axes: Sequence[str] | None, random_state: int
-) -> dict[str, Job]:
-    """Axes and seed of each task by its key."""
     check("random_state", random_state, is_count(random_state), "an integer, from which all seeds are derived")
     jobs: dict[str, Job] = {}
     for task in tasks:
@@ -234,24 +167,42 @@ def _read_tasks(
         key = canonical(axes)
         if key in jobs:
             raise ValueError(f"tasks has {axes} twice: expected different axes")
-        clash = [name for name in axes if name in RESERVED]
-        if clash:
-            raise ValueError(f"axis {clash[0]!r}: expected another name, as every row has an entry of this one")
+        taken = [name for name in axes if name in RESERVED]
+        if taken:
+            raise ValueError(f"axis {taken[0]!r}: expected another name, as every row has an entry of this one")
         jobs[key] = (axes, seed_of(axes, int(random_state), seed_axes))
-    return jobs
-
-
-def _of_this_code(records: dict[str, Record], version: str, path: str, *, refuse: bool) -> dict[str, Record]:
-    """Records without those that other code made."""
-    other = {key: record["code"] for key, record in records.items() if record.get("code", version) != version}
-    if other and refuse:
-        known = ", ".join(sorted(set(other.values())))
-        raise StoreMismatchError(
-            f"store={path!r}: {len(other)} of {many(len(records), 'finished row')} were made by other code ({known} "
-            f"there, {version} here): other_code='again' (--other-code again) computes them again, 'keep' takes them "
-            "as they are, and another file begins anew"
-        )
-    return {key: record for key, record in records.items() if key not in other}
+    check("other_code", other_code, other_code in OTHER_CODE, f"one of {list(OTHER_CODE)}")
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    common = {"task": name, "random_state": random_state, "seed_axes": None if seed_axes is None else list(seed_axes)}
+    clash = sorted(common.keys() & (settings or {}).keys())
+    if clash:
+        raise ValueError(f"settings has {clash[0]!r}: expected other names, as run_tasks adds this one")
+    with nullcontext() if store is None else Store(store, {**common, **(settings or {})}, parts) as opened:
+        records: dict[str, Record] = {}
+        if opened is not None:
+            found, version = opened.contents.records, code_version(function, settings, parts)
+            records = {key: found[key] for key in jobs if key in found and not (retry_failed and _failed(found[key]))}
+            other = {key: record["code"] for key, record in records.items() if record.get("code", version) != version}
+            if other and other_code == "refuse":
+                known = ", ".join(sorted(set(other.values())))
+                raise StoreMismatchError(
+                    f"store={opened.path!r}: {len(other)} of {many(len(records), 'finished row')} were made by other "
+                    f"code ({known} there, {version} here): other_code='again' (--other-code again) computes them "
+                    "again, 'keep' takes them as they are, and another file begins anew"
+                )
+            if other_code == "again":
+                records = {key: record for key, record in records.items() if key not in other}
+        left = {key: job for key, job in jobs.items() if key not in records}
+        with (
+            counting(len(jobs), len(records), label, verbose) as step,
+            closing(_run(function, left, n_jobs)) as new,
+        ):
+            for record in new:
+                if opened is not None:
+                    opened.append({**record, "code": version})
+                records[canonical(record["axes"])] = record
+                step(_failed(record))
+    return [flat(records[key]) for key in jobs]
 
 
 def _failed(record: Record) -> bool:
@@ -265,14 +216,22 @@ def _run(function: TaskFunction, jobs: dict[str, Job], n_jobs: int | None) -> Ge
         yield from _on_cluster(client, function, jobs)
         return
     left = dict(jobs)
+
+    def calls(started: dict[str, Job]) -> Iterator[Any]:
+        for key, job in list(left.items()):
+            started[key] = job
+            yield delayed(run_one)(function, *job)
+
     while left:
         started: dict[str, Job] = {}
+        # Batches of one task, results as they come: what is finished is stored at once.
+        parallel = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
+        records = parallel(calls(started))
         try:
-            with closing(_parallel(function, left, started, n_jobs)) as records:
-                for record in records:
-                    key = canonical(record["axes"])
-                    del left[key], started[key]
-                    yield record
+            for record in records:
+                key = canonical(record["axes"])
+                del left[key], started[key]
+                yield record
         except BrokenExecutor:
             if not started:
                 raise
@@ -280,25 +239,10 @@ def _run(function: TaskFunction, jobs: dict[str, Job], n_jobs: int | None) -> Ge
             for key, job in list(started.items()):
                 del left[key]
                 yield _run_alone(function, job)
-
-
-def _parallel(
-    function: TaskFunction, jobs: dict[str, Job], started: dict[str, Job], n_jobs: int | None
-) -> Generator[Record, None, None]:
-    def calls() -> Iterator[Any]:
-        for key, job in list(jobs.items()):
-            started[key] = job
-            yield delayed(run_one)(function, *job)
-
-    # Batches of one task, results as they come: what is finished is stored at once.
-    parallel = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
-    results = parallel(calls())
-    try:
-        yield from results
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib's hint that tasks were cancelled, after Ctrl-C
-            results.close()
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib's hint that tasks were cancelled, after Ctrl-C
+                records.close()
 
 
 def _on_cluster(client: Any, function: TaskFunction, jobs: dict[str, Job]) -> Generator[Record, None, None]:
@@ -310,8 +254,7 @@ def _on_cluster(client: Any, function: TaskFunction, jobs: dict[str, Job]) -> Ge
         for key, record, error in finished:
             if isinstance(error, KilledWorker):
                 words = "every worker of the cluster that was given this task died of it"  # without their addresses
-                reason = failure(error.with_traceback(None)) | {"error": words}
-                record = _record(jobs[key], {}, time.perf_counter() - start, [], reason)
+                record = _record(jobs[key], start, error={**failure(error), "error": words, "error_place": None})
             elif error is not None:
                 raise error
             yield record
@@ -323,8 +266,7 @@ def _run_alone(function: TaskFunction, job: Job) -> Record:
     try:
         record: Record = Parallel(n_jobs=2, batch_size=1)([delayed(run_one)(function, *job)])[0]
     except BrokenExecutor as error:
-        error.__traceback__ = None  # a place in joblib says nothing
-        return _record(job, {}, time.perf_counter() - start, [], failure(error))
+        return _record(job, start, error={**failure(error), "error_place": None})  # in joblib, which says nothing
     return record
 
 
@@ -335,33 +277,35 @@ def run_one(function: TaskFunction, axes: dict[str, Axis], seed: int) -> Record:
     with THREAD_LIBRARIES().limit(limits=1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            values = _read_values(function(dict(axes), seed), axes)
+            found = function(dict(axes), seed)
+            if not isinstance(found, Mapping):
+                raise TypeError(f"the task returned {type(found).__name__}: expected a mapping of names to values")
+            clash = [name for name in found if name in axes or name in RESERVED]
+            if clash:
+                raise ValueError(
+                    f"the task returned {clash[0]!r}: expected other names than axes and entries of every row"
+                )
+            values = _plain(found, "the result")
         except Exception as raised:
             error = failure(raised)
-    categories = [warning.category.__name__ for warning in caught]
-    return _record((axes, seed), values, time.perf_counter() - start, categories, error)
+    return _record((axes, seed), start, values, [warning.category.__name__ for warning in caught], error)
 
 
 def _record(
-    job: Job, values: Mapping[str, Any], seconds: float, categories: list[str], error: Mapping[str, str | None]
+    job: Job,
+    start: float,
+    values: Mapping[str, Any] | None = None,
+    categories: Sequence[str] = (),
+    error: Mapping[str, str | None] = NO_FAILURE,
 ) -> Record:
     axes, seed = job
-    raised = {"n_warnings": len(categories), "warnings": ", ".join(sorted(Counter(categories)))}
-    return {"axes": axes, "values": {"seed": seed, **values, "seconds": seconds, **raised, **error}}
-
-
-def _read_values(values: Any, axes: Mapping[str, Axis]) -> dict[str, Any]:
-    """What a task returned, as JSON will give it back."""
-    if not isinstance(values, Mapping):
-        raise TypeError(f"the task returned {type(values).__name__}: expected a mapping of names to values")
-    clash = [name for name in values if name in axes or name in RESERVED]
-    if clash:
-        raise ValueError(f"the task returned {clash[0]!r}: expected other names than axes and entries of every row")
-    plain: dict[str, Any] = _plain(values, "the result")
-    return plain
+    raised = {"n_warnings": len(categories), "warnings": ", ".join(sorted(set(categories)))}
+    seconds = time.perf_counter() - start
+    return {"axes": axes, "values": {"seed": seed, **(values or {}), "seconds": seconds, **raised, **error}}
 
 
 def _plain(value: Any, name: str) -> Any:
+    """A value that a task returned, as JSON will give it back."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if value is None or isinstance(value, str | bool | int | float):

@@ -4,6 +4,9 @@ Line 1 says what the file is: format, settings and their fingerprint, environmen
 (``axes``, ``values``, and ``code``, the sources that made it, which older files do not say), settings of a part of the
 run that came later (``parts``), or another environment that it was continued in (``environment``). Infinite numbers are
 written as Python's JSON does (``Infinity``).
+
+A packed file, ``run.jsonl.gz``, is never appended to: the lines of a run go to a plain file beside it, with `ADDED` to
+its name, until the run ends and all are packed together.
 """
 
 from __future__ import annotations
@@ -25,8 +28,7 @@ from sosbands.comparison.describe import canonical, describe, environment, finge
 from sosbands.exceptions import SosbandsError
 
 GZIP = b"\x1f\x8b"  # how a packed file begins
-PACKED_SUFFIX = ".gz"
-CHUNK = 1 << 14  # of packed bytes; what follows the end of a member is copied
+ADDED = ".added"
 FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
@@ -49,11 +51,10 @@ class LineFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
+        self._packed, self._plain = _places(self.path)
         self.lines: list[bytes] = []
         self.rest = b""
-        self._whole = 0  # bytes of the lines
-        self._packed = False
-        self._members = 0  # of a packed file
+        self._whole = 0  # bytes of the lines of the plain file
         self._fd = -1
 
     def __enter__(self) -> Self:
@@ -62,9 +63,15 @@ class LineFile:
         except OSError as error:
             raise StoreError(str(error)) from error
         remove_leftovers(Path(os.path.realpath(self.path)).parent)
-        self._fd = _open_locked(self.path)
+        self._fd = _open_locked(self._plain, self.path)
         try:
-            self._load()
+            added, self.rest = _read(self._plain)
+            self._whole = sum(map(len, added))
+            packed: list[bytes] = []
+            if self._packed and os.path.exists(self.path):
+                packed, rest = _read(self.path)
+                self.rest = rest or self.rest
+            self.lines = _joined(packed, added)
         except BaseException:
             self._close()
             raise
@@ -74,22 +81,22 @@ class LineFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._members > 1 and not isinstance(error, StoreError):
-                with suppress(OSError):  # a full disk: the members are as good, only larger
-                    self._rewrite(self.lines)
+            if self._packed and os.fstat(self._fd).st_size and not isinstance(error, StoreError):
+                with suppress(OSError):  # a full disk: the lines stay where they are
+                    self._pack()
+                    os.ftruncate(self._fd, 0)
         finally:
             self._close()
 
     def append(self, line: bytes) -> None:
         """Add a line; it is on the disk when this returns."""
-        if self._packed and not self.lines:
-            self._rewrite([line])  # no first member is ever cut off, so that a cut one is known to be damaged
-            return
-        length = os.fstat(self._fd).st_size
         self.lines.append(line)  # first: whatever interrupts this, the line is not left out when all are packed
-        self._members += self._packed
+        length = os.fstat(self._fd).st_size
         try:
-            _write_all(self._fd, gzip.compress(line, mtime=0) if self._packed else line)
+            if self._packed and len(self.lines) == 1:
+                self._pack()  # so that the file is there as soon as anything is stored
+                return
+            _write_all(self._fd, line)
             os.fsync(self._fd)
         except OSError:  # a full disk
             self.lines.pop()
@@ -97,107 +104,60 @@ class LineFile:
             raise
 
     def repair(self) -> None:
-        """Take a last line that was cut off away."""
-        ended = not self.lines or self.lines[-1].endswith(b"\n")  # otherwise all of it is there but its end
-        if not ended:
-            self.lines[-1] += b"\n"
-        if self._packed and (self.rest or not ended):  # a cut file that was packed by hand
-            self._rewrite(self.lines)
-        elif os.fstat(self._fd).st_size > self._whole:
+        """Take a last line that was cut off away, or add the end that is all it lacks."""
+        length = os.fstat(self._fd).st_size
+        if length > self._whole:
             os.ftruncate(self._fd, self._whole)
-        elif not ended:
+        elif length < self._whole:
             _write_all(self._fd, b"\n")
         self.rest = b""
 
-    def remove(self) -> None:
-        """Remove the file while nobody else can write to it."""
-        os.unlink(self.path)
-        self._members = 0
-
-    def _load(self) -> None:
-        data = Path(self.path).read_bytes()
-        self._packed = data.startswith(GZIP) or (not data and self.path.endswith(PACKED_SUFFIX))
-        if self._packed:
-            data, self._whole, self._members = unpacked(data, self.path)
-        self.lines, self.rest = split_lines(data)
-        if not self._packed:
-            self._whole = len(data) - len(self.rest)
-
-    def _rewrite(self, lines: list[bytes]) -> None:
-        """Lines as one member, in a file that takes the place of this one and is locked before it does."""
-        data = gzip.compress(b"".join(lines), mtime=0)  # no time: equal lines give equal files
-        if sys.platform == "win32":  # where no open file can be replaced, and none is locked
-            self._close()
-            with written(self.path) as partial:
-                partial.write_bytes(data)
-            self._fd = os.open(self.path, FLAGS)
-        else:
-            self._replace(data)
-        self.lines, self._members = lines, 1
-
-    def _replace(self, data: bytes) -> None:
-        fd = -1
-        try:
-            with written(self.path) as partial:
-                fd = os.open(partial, FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
-                lock(fd, self.path)
-                _write_all(fd, data)
-        except BaseException:
-            if fd >= 0:
-                os.close(fd)
-            raise
-        self._close()
-        self._fd = fd
-
     def _close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        if self._packed and not os.fstat(self._fd).st_size:
+            with suppress(OSError):  # Windows removes no open file
+                os.unlink(self._plain)
+        os.close(self._fd)
+
+    def _pack(self) -> None:
+        with written(self.path) as partial:
+            partial.write_bytes(gzip.compress(b"".join(self.lines), mtime=0))  # no time: equal lines give equal files
 
 
-def read_lines(path: str | os.PathLike[str]) -> list[bytes]:
-    """Whole lines of a plain or packed file, also of one that a process is writing to."""
+def _places(path: str) -> tuple[bool, str]:
+    """Whether the name is that of a packed file, and where lines are appended."""
+    packed = path.endswith(".gz")
+    return packed, os.path.realpath(path) + ADDED if packed else path
+
+
+def _joined(packed: list[bytes], added: list[bytes]) -> list[bytes]:
+    """All lines; those that were added are packed already if a run was killed just then."""
+    known = set(packed)
+    return [*packed, *(line for line in added if line not in known)]
+
+
+def _read(path: str) -> tuple[list[bytes], bytes]:
+    """Whole lines of a plain or packed file, each with its end, and what there is of a cut one."""
     data = Path(path).read_bytes()
-    return split_lines(unpacked(data, os.fspath(path))[0] if data.startswith(GZIP) else data)[0]
-
-
-def split_lines(text: bytes) -> tuple[list[bytes], bytes]:
-    """Whole lines, and what there is of a cut one. No part of an object, cut off, is itself an object."""
-    lines = text.splitlines(keepends=True)
-    whole = not lines or lines[-1].endswith(b"\n") or as_object(lines[-1]) is not None
-    rest = b"" if whole else lines.pop()
+    if data.startswith(GZIP):
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, OSError, zlib.error) as error:
+            raise StoreError(f"store={path!r} is a damaged gzip file ({error})") from error
+    lines, rest = data.splitlines(keepends=True), b""
+    if lines and not lines[-1].endswith(b"\n"):
+        rest = lines.pop()
+        if _as_object(rest) is not None:  # then it is all there but its end: no part of an object is an object
+            lines, rest = [*lines, rest + b"\n"], b""
     return lines, rest
 
 
-def as_object(line: bytes) -> dict[str, Any] | None:
+def _as_object(line: bytes) -> dict[str, Any] | None:
     """The object on a line; None for anything else."""
     try:
         found = json.loads(line)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
-
-
-def unpacked(data: bytes, path: str) -> tuple[bytes, int, int]:
-    """Text of the members that are whole, where they end, and how many there are; a cut one is left out."""
-    texts: list[bytes] = []
-    start = 0
-    while start < len(data):
-        reader, parts, position = zlib.decompressobj(wbits=31), list[bytes](), start
-        try:
-            while not reader.eof and position < len(data):
-                parts.append(reader.decompress(data[position : position + CHUNK]))
-                position += CHUNK
-        except zlib.error as error:
-            raise StoreError(f"store={path!r} is a damaged gzip file ({error})") from error
-        text = b"".join(parts)
-        if not reader.eof:
-            if not texts or b"\n" in text[:-1]:  # only a member of one line, which is not the first, can be cut off
-                raise StoreError(f"store={path!r} is a damaged gzip file (it ends too early)")
-            break
-        texts.append(text)
-        start = min(position, len(data)) - len(reader.unused_data)
-    return b"".join(texts), start, len(texts)
 
 
 def lock(fd: int, path: str) -> None:
@@ -214,12 +174,12 @@ def lock(fd: int, path: str) -> None:
         return  # a file system without locks
 
 
-def _open_locked(path: str) -> int:
+def _open_locked(path: str, shown: str) -> int:
     """The file at this path, made if there is none: not one that was replaced or removed before it was locked."""
     while True:
         fd = os.open(path, FLAGS | os.O_CREAT, 0o666)
         try:
-            lock(fd, path)
+            lock(fd, shown)
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.stat(path), os.fstat(fd)):
                     return fd
@@ -236,6 +196,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 FORMAT = 1
 KIND = "sosbands comparison"
+BEGINNING = json.dumps({"kind": KIND})[:-1].encode("ascii")
 Record = dict[str, Any]  # {"axes": {...}, "values": {...}, "code": which code made it, if that is known}
 
 
@@ -264,6 +225,17 @@ class StoreContents:
     environments: list[dict[str, Any]] = field(default_factory=list)
     records: dict[str, Record] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, lines: list[bytes], path: str) -> StoreContents:
+        """Contents of the lines of a file, or an error that says which of them is none of a store."""
+        contents = cls()
+        for number, raw in enumerate(lines, start=1):
+            line = _as_object(raw)
+            if line is None or (number == 1 and (line.get("kind"), line.get("format")) != (KIND, FORMAT)):
+                raise _no_store(path, number)
+            contents.take(line)
+        return contents
+
     @property
     def rows(self) -> list[dict[str, Any]]:
         """Axes and values of each finished task, as one flat row."""
@@ -287,14 +259,19 @@ def flat(record: Record) -> dict[str, Any]:
 
 def read_store(path: str | os.PathLike[str]) -> StoreContents:
     """Read a store, also one that a run is writing to or that gzip packed; a last line cut off is left out."""
-    return _parse(read_lines(path), os.fspath(path))
+    packed, plain = _places(os.fspath(path))
+    added: list[bytes] = []
+    if packed:
+        with suppress(FileNotFoundError):
+            added, _ = _read(plain)  # first: when it is gone, its lines are packed
+    return StoreContents.of(_joined(_read(os.fspath(path))[0], added), os.fspath(path))
 
 
 class Store:
     """A store opened for one run; use it in a ``with`` block.
 
     Opening repairs a last line that was cut off, refuses other settings than those in the file, and locks the file
-    (not on Windows) until it is closed or the process dies. A file whose name ends in ``.gz`` is packed.
+    (not on Windows) until it is closed or the process dies. A file whose name ends in ``.gz`` is packed at the end.
 
     Parameters
     ----------
@@ -317,12 +294,24 @@ class Store:
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
-            opened.enter_context(self._file)
-            self.contents = _parse(self._file.lines, self.path)
-            if not self._file.lines and not _begins_a_store(self._file.rest):
+            file = opened.enter_context(self._file)
+            self.contents = stored = StoreContents.of(file.lines, self.path)
+            # a first line that was cut off may be one of ours, to be written anew, or a file of the user's
+            if not file.lines and file.rest[: len(BEGINNING)] != BEGINNING[: len(file.rest)]:
                 raise _no_store(self.path, 1)
-            self._file.repair()
-            self._begin()
+            file.repair()
+            here = environment()
+            if not stored.environments:
+                head = {"kind": KIND, "format": FORMAT, "fingerprint": fingerprint(self._settings)}
+                self._write({**head, "settings": self._settings, "parts": self._parts, "environment": here})
+            else:
+                _refuse_other(self.path, stored.settings, self._settings)
+                added = {name: part for name, part in self._parts.items() if name not in stored.parts}
+                _refuse_other(self.path, stored.parts | added, stored.parts | self._parts)
+                if added:
+                    self._write({"parts": added})
+                if stored.environments[-1] != here:
+                    self._write({"environment": here})
             self._opened = opened.pop_all()
         return self
 
@@ -335,21 +324,6 @@ class Store:
         """Add a finished task; it is on the disk when this returns."""
         self._write({name: record[name] for name in ("axes", "values", "code") if name in record})
 
-    def _begin(self) -> None:
-        """Write or check settings, parts and environment."""
-        here = environment()
-        if not self.contents.environments:
-            head = {"kind": KIND, "format": FORMAT, "fingerprint": fingerprint(self._settings)}
-            self._write({**head, "settings": self._settings, "parts": self._parts, "environment": here})
-            return
-        _refuse_other(self.path, self.contents.settings, self._settings, strict=True)
-        _refuse_other(self.path, self.contents.parts, self._parts, strict=False)
-        added = {name: part for name, part in self._parts.items() if name not in self.contents.parts}
-        if added:
-            self._write({"parts": added})
-        if self.contents.environments[-1] != here:
-            self._write({"environment": here})
-
     def _write(self, line: dict[str, Any]) -> None:
         try:
             self._file.append(json.dumps(line).encode("ascii") + b"\n")
@@ -359,35 +333,15 @@ class Store:
         self.contents.take(line)
 
 
-def _parse(lines: list[bytes], path: str) -> StoreContents:
-    contents = StoreContents()
-    for number, raw in enumerate(lines, start=1):
-        line = as_object(raw)
-        if line is None or (number == 1 and (line.get("kind"), line.get("format")) != (KIND, FORMAT)):
-            raise _no_store(path, number)
-        contents.take(line)
-    return contents
-
-
-def _begins_a_store(text: bytes) -> bool:
-    """Whether a first line that was cut off may be one of ours, to be written anew, and not a file of the user's."""
-    head = json.dumps({"kind": KIND})[:-1].encode("ascii")
-    return text[: len(head)] == head[: len(text)]
-
-
 def _no_store(path: str, number: int) -> StoreError:
     return StoreError(f"store={path!r}: line {number} is no line of a store of results of this version")
 
 
-def _refuse_other(path: str, stored: dict[str, Any], wanted: dict[str, Any], *, strict: bool) -> None:
-    """Complain about settings that differ; names that only one side has count if strict."""
-    names = stored.keys() | wanted.keys() if strict else stored.keys() & wanted.keys()
-    absent = "nothing"
-    different = [
-        f"{name}: {_shown(stored.get(name, absent), wanted.get(name, absent))}"
-        for name in sorted(names)
-        if canonical(stored.get(name, absent)) != canonical(wanted.get(name, absent))
-    ]
+def _refuse_other(path: str, stored: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Complain about settings that differ."""
+    names = sorted(stored.keys() | wanted.keys())
+    pairs = {name: (stored.get(name, "nothing"), wanted.get(name, "nothing")) for name in names}
+    different = [f"{name}: {_shown(*pair)}" for name, pair in pairs.items() if canonical(pair[0]) != canonical(pair[1])]
     if different:
         raise StoreMismatchError(
             f"store={path!r} holds a run with other settings ({'; '.join(different)}): expected the same settings, or "

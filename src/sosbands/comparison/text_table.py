@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
@@ -26,10 +26,7 @@ class TextTable(Sequence[dict[str, Any]]):
     """
 
     def __init__(
-        self,
-        rows: Sequence[Mapping[str, Any]],
-        shown: Sequence[Mapping[str, Any]] | None = None,
-        note: str = "",
+        self, rows: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]] | None = None, note: str = ""
     ) -> None:
         self._rows = [dict(row) for row in rows]
         self._shown = self._rows if shown is None else [dict(row) for row in shown]
@@ -37,9 +34,6 @@ class TextTable(Sequence[dict[str, Any]]):
 
     def __len__(self) -> int:
         return len(self._rows)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._rows)
 
     def __getitem__(self, index: Any) -> Any:
         return self._rows[index]
@@ -57,7 +51,7 @@ class TextTable(Sequence[dict[str, Any]]):
 
     def to_frame(self) -> Any:
         """The rows as a pandas data frame."""
-        return as_frame(self._rows)
+        return need("pandas").DataFrame(self._rows)
 
     def to_markdown(self) -> str:
         """The table in Markdown, numbers to the right."""
@@ -88,11 +82,6 @@ class TextTable(Sequence[dict[str, Any]]):
         cells = [[_text(row[name]) for name in names] for row in self._shown]
         columns = [[row[i] for row in cells if row[i] != MISSING] for i in range(len(names))]
         return names, cells, [bool(column) and all(map(_is_number, column)) for column in columns]
-
-
-def as_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Rows as a pandas data frame."""
-    return need("pandas").DataFrame([dict(row) for row in rows])
 
 
 def _text(value: Any) -> str:

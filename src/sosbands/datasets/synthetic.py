@@ -155,67 +155,55 @@ def _random_source(random_state: RandomState) -> np.random.Generator | np.random
     return np.random.default_rng(seed)
 
 
-# The locations and scales are module-level functions, not closures, so that a case can be pickled.
-def _gramacy_lee(X: FloatArray, shift: float) -> FloatArray:
-    u = 10 * X[:, 0] + shift
-    return np.where(u <= 9.6, np.sin(np.pi * u / 5) + 0.2 * np.cos(4 * np.pi * u / 5), u / 10 - 1)
+# Functions of the module and partial, no closures, so that a case can be pickled.
+def _location(number: int, X: FloatArray, shift: float = 1.0) -> FloatArray:
+    """m(x) of a case."""
+    if number == 1:
+        u = 10 * X[:, 0] + shift
+        return np.where(u <= 9.6, np.sin(np.pi * u / 5) + 0.2 * np.cos(4 * np.pi * u / 5), u / 10 - 1)
+    if number == 2:
+        return np.asarray(0.5 * X.sum(axis=1))
+    if number == 6:
+        t = np.pi * _projection(X)
+        return 2 * np.sin(t) + t
+    return np.asarray(np.sin({3: 5.0, 4: 1.0, 5: 2.0}[number] * X[:, 0]))
 
 
-def _sine(X: FloatArray, frequency: float) -> FloatArray:
-    return np.asarray(np.sin(frequency * X[:, 0]))
+def _scale(number: int, X: FloatArray) -> FloatArray:
+    """Scale of the noise of a case; of case 4 that above 0."""
+    if number == 1:
+        return np.sqrt(0.1 + 2 * X[:, 0] ** 2)
+    if number == 2:
+        return np.asarray(np.abs(np.sin(X)).sum(axis=1))
+    if number == 4:
+        return 0.4 * (np.sin(X[:, 0]) + 1) + 0.1
+    if number == 6:
+        return np.hypot(1.0, _projection(X))
+    return {3: 0.0, 5: 0.5}[number] + {3: 1.0, 5: 2.0}[number] * X[:, 0]
 
 
-def _line(X: FloatArray, intercept: float, slope: float) -> FloatArray:
-    return intercept + slope * X[:, 0]
-
-
-def _half_sum(X: FloatArray) -> FloatArray:
-    return np.asarray(0.5 * X.sum(axis=1))
-
-
-def _sum_abs_sine(X: FloatArray) -> FloatArray:
-    return np.asarray(np.abs(np.sin(X)).sum(axis=1))
-
-
-def _scale_1(X: FloatArray) -> FloatArray:
-    return np.sqrt(0.1 + 2 * X[:, 0] ** 2)
-
-
-def _scale_4_above(X: FloatArray) -> FloatArray:
-    return 0.4 * (_sine(X, 1.0) + 1) + 0.1
+def _scale_4_below(X: FloatArray) -> FloatArray:
+    return np.full(len(X), 0.2)
 
 
 def _projection(X: FloatArray) -> FloatArray:
     return np.asarray(X.sum(axis=1) / np.sqrt(X.shape[1]))  # β'x with β = (1, ..., 1)/√d
 
 
-def _location_6(X: FloatArray) -> FloatArray:
-    t = np.pi * _projection(X)
-    return 2 * np.sin(t) + t
-
-
-def _scale_6(X: FloatArray) -> FloatArray:
-    return np.hypot(1.0, _projection(X))
-
-
-_NORMAL, _LOGNORMAL, _EXPONENTIAL = stats.norm(), stats.lognorm(s=1.0), stats.expon()
 # SciPy describes a uniform law by its left end and its length.
-_U_CENTRED, _U_UNIT, _U_TURNS = stats.uniform(-1, 2), stats.uniform(0, 1), stats.uniform(0, 4 * np.pi)
-
-_m1, _m1_classical = partial(_gramacy_lee, shift=1.0), partial(_gramacy_lee, shift=10.0)
-_m3, _m4, _m5 = partial(_sine, frequency=5.0), partial(_sine, frequency=1.0), partial(_sine, frequency=2.0)
-_noise_1, _noise_2, _noise_6 = (ScaledNoise(_NORMAL, s) for s in (_scale_1, _sum_abs_sine, _scale_6))
-_noise_3 = ScaledNoise(_LOGNORMAL, partial(_line, intercept=0.0, slope=1.0))
-_noise_4 = TwoSidedNoise(_NORMAL, partial(_line, intercept=0.2, slope=0.0), _scale_4_above)
-_noise_5 = ScaledNoise(_EXPONENTIAL, partial(_line, intercept=0.5, slope=2.0))
-
+_NORMAL, _CENTRED, _UNIT, _TURNS = stats.norm(), stats.uniform(-1, 2), stats.uniform(0, 1), stats.uniform(0, 4 * np.pi)
+_LAWS = {1: _NORMAL, 2: _NORMAL, 3: stats.lognorm(s=1.0), 5: stats.expon(), 6: _NORMAL}
+_M = {number: partial(_location, number) for number in range(1, 7)}
+_NOISE = {number: ScaledNoise(law, partial(_scale, number)) for number, law in _LAWS.items()}
 _CASES = {
-    1: SyntheticCase(1, "gramacy_lee", 100, 10.0, "gp", _U_CENTRED, _m1, _noise_1),
-    2: SyntheticCase(2, "sine_scale", 100, 100.0, "gp", _NORMAL, _half_sum, _noise_2),
-    3: SyntheticCase(3, "lognormal", 100, 10.0, "spline", _U_CENTRED, _m3, _noise_3),
-    4: SyntheticCase(4, "two_sided", 500, 10.0, "spline", _U_TURNS, _m4, _noise_4),
-    5: SyntheticCase(5, "exponential", 100, 10.0, "spline", _U_CENTRED, _m5, _noise_5),
-    6: SyntheticCase(6, "mild_scale", 100, 0.0, "gp", _U_UNIT, _location_6, _noise_6),
+    1: SyntheticCase(1, "gramacy_lee", 100, 10.0, "gp", _CENTRED, _M[1], _NOISE[1]),
+    2: SyntheticCase(2, "sine_scale", 100, 100.0, "gp", _NORMAL, _M[2], _NOISE[2]),
+    3: SyntheticCase(3, "lognormal", 100, 10.0, "spline", _CENTRED, _M[3], _NOISE[3]),
+    4: SyntheticCase(
+        4, "two_sided", 500, 10.0, "spline", _TURNS, _M[4], TwoSidedNoise(_NORMAL, _scale_4_below, partial(_scale, 4))
+    ),
+    5: SyntheticCase(5, "exponential", 100, 10.0, "spline", _CENTRED, _M[5], _NOISE[5]),
+    6: SyntheticCase(6, "mild_scale", 100, 0.0, "gp", _UNIT, _M[6], _NOISE[6]),
 }
 _ANY_DIMENSION = (2, 6)
 CASE_NUMBERS: tuple[int, ...] = tuple(_CASES)
@@ -246,5 +234,5 @@ def synthetic_case(
         raise ValueError(f"form={form!r}: case {number} expected one of {forms}")
     case = replace(_CASES[int(number)], n_features=int(n_features))
     if form == "classical":
-        return replace(case, name="gramacy_lee_classical", location_function=_m1_classical)
+        return replace(case, name="gramacy_lee_classical", location_function=partial(_location, 1, shift=10.0))
     return case

@@ -48,25 +48,12 @@ def delivery_times(n: int = 1000, random_state: RandomState = 0, *, as_frame: bo
             rng.lognormal(1.0, 0.8, n).round(1),
         ]
     ).astype(np.float64)
-    y = (undelayed_minutes(X) + delay_scale(X) * rng.gamma(DELAY_SHAPE, 1.0, n)).round(1)
-    if not as_frame:
-        return X, y
-    import pandas as pd
-
-    return pd.DataFrame(X, columns=list(DELIVERY_COLUMNS)), pd.Series(y, name="minutes")
-
-
-def undelayed_minutes(X: FloatArray) -> FloatArray:
-    """What deliveries take with nothing in the way, shape (n,)."""
-    distance, stops, _, _, weight = X.T
-    return np.asarray(7.0 + 2.4 * distance**0.9 + 2.5 * stops + 0.2 * np.sqrt(weight))
-
-
-def delay_scale(X: FloatArray) -> FloatArray:
-    """Scale of the gamma law of the delays, shape (n,)."""
-    distance, _, hour, rain, _ = X.T
+    distance, stops, hour, rain, weight = X.T
+    undelayed = 7.0 + 2.4 * distance**0.9 + 2.5 * stops + 0.2 * np.sqrt(weight)
     rush = np.exp(-(((hour - 8.5) / 1.2) ** 2)) + np.exp(-(((hour - 17.5) / 1.5) ** 2))
-    return np.asarray((1.5 + 0.4 * distance) * (0.5 + 2.0 * rush) * (1.0 + 0.25 * np.minimum(rain, 6.0)))
+    scale = (1.5 + 0.4 * distance) * (0.5 + 2.0 * rush) * (1.0 + 0.25 * np.minimum(rain, 6.0))
+    y = (undelayed + scale * rng.gamma(DELAY_SHAPE, 1.0, n)).round(1)
+    return _frame(dict(zip(DELIVERY_COLUMNS, X.T, strict=True)), y, "minutes") if as_frame else (X, y)
 
 
 MANY_KINDS = 20_000  # different texts in one column of each table

@@ -5,27 +5,19 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from sosbands._arguments import check, is_count, is_number, read_level
 from sosbands._types import Array, BoolArray
-from sosbands.conformal import Band, Calibration, IntervalMixin, interval, lower_scores, symmetric_scores, upper_scores
-from sosbands.conformal.asked import calibration_of, read_kind, read_target
+from sosbands.conformal import Band, Calibration, IntervalMixin, interval, lower_scores, upper_scores
+from sosbands.conformal.asked import Kind, calibration_of, read_kind, read_target
 from sosbands.conformal.quantile import ROUNDING_GUARD, conformal_rank
 
 
 class RankedScores:
-    """Scores whose ranks are known at any time; of more than `most` the oldest leave.
-
-    Parameters
-    ----------
-    scores : iterable of float
-        In the order of time; infinite ones are fine.
-    most : int, optional
-        None keeps all.
-    """
+    """Scores in the order of time, whose ranks are known at any time; of more than `most` the oldest leave."""
 
     def __init__(self, scores: Iterable[float], most: int | None = None) -> None:
         self._order: deque[float] = deque((float(each) for each in scores), maxlen=most)
@@ -81,32 +73,21 @@ def followed_calibration(model: Any, who: str) -> Calibration:
     return calibration
 
 
+def columns_of(scored: Calibration, kind: Kind) -> list[Array]:
+    """The scores that intervals of this kind depend on: the larger of both sides, or one column for each."""
+    scores = scored.scores(kind)
+    return [scores] if scores.ndim == 1 else [scores[:, 0], scores[:, 1]]
+
+
 RATES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128)
 CORRECTION = 0.002  # rate of the offset of `ManyRates`: larger ones prove more, and make more intervals infinite
-
-
-class Levels(Protocol):
-    """What follows a stream of scores by their ranks."""
-
-    @property
-    def alpha(self) -> float:
-        """Miscoverage to ask for at the next row; it may lie outside of [0, 1]."""
-        ...
-
-    def step(self, n_below: int, m: int) -> None:
-        """The next score has been seen: `n_below` of the m scores that its quantile was taken of lie below it."""
-        ...
 
 
 class FixedRate:
     """``alpha_{t+1} = alpha_t + rate (target - err_t)``, where err_t is 1 if the score was beyond its quantile.
 
-    As no quantile is missed at alpha up to 0, and every one from 1 on, alpha stays within ``[-rate, 1 + rate]``, so
-    that after T rows from alpha_1 on
-
-        |mean of err - target| <= (max(alpha_1, 1 - alpha_1) + rate) / (T rate),
-
-    whatever the scores are (Gibbs, Candes 2021, proposition 4.1).
+    No quantile is missed at alpha up to 0, and every one from 1 on, so alpha stays within ``[-rate, 1 + rate]``,
+    whatever the scores are: the bound of Gibbs, Candes 2021, proposition 4.1.
     """
 
     def __init__(self, target: float, rate: float) -> None:
@@ -114,7 +95,7 @@ class FixedRate:
         self.alpha = target
 
     def step(self, n_below: int, m: int) -> None:
-        """One row."""
+        """The next score has been seen: `n_below` of the m scores that its quantile was taken of lie below it."""
         missed = not is_within(self.alpha, n_below, m)
         self.alpha += self.rate * (self.target - missed)
 
@@ -133,14 +114,9 @@ class ManyRates:
     Each rate knows its own misses, but nothing those of the mean: where all scores grow, every rate misses its share of
     rows and the mean none. So the offset o, 0 at first, follows the misses err_t of the alpha that is asked for,
 
-        alpha_t = sum_k w_k min(max(alpha_k, 0), 1) + o_t,     o_{t+1} = o_t + c (target - err_t).
+        alpha_t = sum_k w_k min(max(alpha_k, 0), 1) + o_t,     o_{t+1} = o_t + c (target - err_t),
 
-    The mean is in [0, 1]. So no row is missed where o_t <= -1 and every one where o_t >= 1, o stays within
-    ``[-1 - c, 1 + c]``, and after T rows
-
-        |mean of err - target| = |o_{T+1}| / (T c) <= (1 + c) / (T c),
-
-    whatever the scores and the weights are: the argument of `FixedRate`, for an offset.
+    within ``[-1 - c, 1 + c]``, as the mean is in [0, 1]: the argument of `FixedRate`.
     """
 
     def __init__(
@@ -161,7 +137,7 @@ class ManyRates:
         return min(mean, 1.0) + self.offset
 
     def step(self, n_below: int, m: int) -> None:
-        """One row."""
+        """The next score has been seen: `n_below` of the m scores that its quantile was taken of lie below it."""
         missed = not is_within(self.alpha, n_below, m)
         self.offset += self.correction * (self.target - missed)
         gap = 1 - n_below / (m + 1) - self.alphas
@@ -244,13 +220,12 @@ class AdaptiveIntervals:
         check("rate", rate, fine, "'auto' or a number > 0")
         check("window", window, window is None or (is_count(window) and window >= 1), "None or a number of rows >= 1")
         check("memory", memory, is_count(memory) and memory >= 1, "a number of rows >= 1")
-        self.model, self.confidence_level = model, level
+        self.model, self.confidence_level, self._kind = model, level, read_kind(model.calibration)
         self.rate, self.window, self.memory = rate, window, memory
-        scores = calibration.scores(model.calibration)
-        sides = [scores] if scores.ndim == 1 else [scores[:, 0], scores[:, 1]]
+        sides = columns_of(calibration, self._kind)
         target = (1 - level) / len(sides)
         self._scores = [RankedScores(side.tolist(), None if window is None else int(window)) for side in sides]
-        self._levels: list[Levels] = [
+        self._levels = [
             ManyRates(target, memory=int(memory)) if automatic else FixedRate(target, float(rate)) for _ in sides
         ]
         self.n_rows_ = self.n_missed_ = 0
@@ -305,27 +280,20 @@ class AdaptiveIntervals:
 
     def follow_band(self, band: Band, y: Array) -> Followed:
         """The same for rows whose band is known."""
-        columns = (
-            [symmetric_scores(band, y)] if len(self._scores) == 1 else [lower_scores(band, y), upper_scores(band, y)]
-        )
-        found = [self._follow_side(*side) for side in zip(columns, self._scores, self._levels, strict=True)]
-        alphas, quantiles, within = (np.stack(part, axis=1) for part in zip(*found, strict=True))
+        columns = columns_of(Calibration(lower_scores(band, y), upper_scores(band, y)), self._kind)
+        shape = len(y), len(columns)
+        alphas, quantiles, within = np.empty(shape), np.empty(shape), np.empty(shape, dtype=bool)
+        for side, (values, scores, levels) in enumerate(zip(columns, self._scores, self._levels, strict=True)):
+            for t, score in enumerate(values.tolist()):
+                alphas[t, side] = alpha = levels.alpha
+                quantiles[t, side] = scores.quantile(alpha)
+                below, m = scores.below(score), len(scores)
+                within[t, side] = is_within(alpha, below, m)
+                levels.step(below, m)
+                if self.window is not None:
+                    scores.add(score)
         inside = np.asarray(within.all(axis=1))
         self.n_rows_ += len(inside)
         self.n_missed_ += int(np.count_nonzero(~inside))
         ends, _ = interval(band, quantiles[:, 0], quantiles[:, -1])
-        return Followed(ends, inside, alphas[:, 0] if len(found) == 1 else alphas)
-
-    def _follow_side(self, values: Array, scores: RankedScores, levels: Levels) -> tuple[Array, Array, BoolArray]:
-        """Miscoverage asked for, quantile, and whether the score was within it, of each row."""
-        n = len(values)
-        alphas, quantiles, within = np.empty(n), np.empty(n), np.empty(n, dtype=bool)
-        for t, score in enumerate(values.tolist()):
-            alphas[t] = alpha = levels.alpha
-            quantiles[t] = scores.quantile(alpha)
-            below, m = scores.below(score), len(scores)
-            within[t] = is_within(alpha, below, m)
-            levels.step(below, m)
-            if self.window is not None:
-                scores.add(score)
-        return alphas, quantiles, within
+        return Followed(ends, inside, alphas[:, 0] if len(columns) == 1 else alphas)

@@ -25,19 +25,19 @@ from sklearn.utils import check_random_state
 from sosbands._arguments import check, is_fraction
 from sosbands._types import Array
 from sosbands._words import many
-from sosbands.conformal import Band, lower_scores, symmetric_scores, upper_scores
+from sosbands.conformal import Band, Calibration, lower_scores, upper_scores
 from sosbands.conformal.asked import read_kind, read_target
-from sosbands.online.adaptive import RankedScores, followed_calibration
+from sosbands.online.adaptive import RankedScores, columns_of, followed_calibration
 
 STAKES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])  # a bet on p multiplies the capital by 1 + stake (p - 1/2)
 JUMPS = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0])  # share of the capital that is spread anew over all stakes at a row
 
 
 class Jumper:
-    """A capital that bets on p-values, averaged over jump rates: the simple jumper martingale of Vovk et al. (2021).
+    """The mean over jump rates of a capital that bets on p-values: the simple jumper martingale of Vovk et al. (2021).
 
-    For each jump rate J the capital starts as 1, in equal parts on the stakes; at each row the part J of it is spread
-    anew, and each part is multiplied by ``1 + stake (p - 1/2)``, whose mean over uniform p is 1.
+    It starts as 1, in equal parts on the stakes; at each row the part J of it is spread anew, and each part is
+    multiplied by ``1 + stake (p - 1/2)``, whose mean over uniform p is 1.
     """
 
     def __init__(self) -> None:
@@ -119,14 +119,16 @@ class DriftTest:
         calibration = followed_calibration(model, type(self).__name__)
         check("level", level, is_fraction(level), "a number in (0, 1)")
         self.model, self.level, self.random_state = model, float(level), random_state
-        self._rng = check_random_state(random_state)
-        columns = [calibration.scores("symmetric")]
-        if read_kind(model.calibration) == "asymmetric":
-            columns = [*calibration.scores("asymmetric").T, *columns]
-        self._gamblers = [Gambler(column) for column in columns]
+        self._rng, self._kind = check_random_state(random_state), read_kind(model.calibration)
+        self._gamblers = [Gambler(column) for column in self._columns(calibration)]
         self._logs: list[float] = []
         self._alarming = 0  # who raised the alarm
         self.alarm_: int | None = None
+
+    def _columns(self, scored: Calibration) -> list[Array]:
+        """Scores that the intervals depend on, and always the larger of both sides, which comes last."""
+        sides = columns_of(scored, "asymmetric") if self._kind == "asymmetric" else []
+        return [*sides, *columns_of(scored, "symmetric")]
 
     @property
     def p_values_(self) -> Array:
@@ -159,10 +161,8 @@ class DriftTest:
 
     def update_band(self, band: Band, y: Array) -> Self:
         """The same for rows whose band is known."""
-        columns = [symmetric_scores(band, y)]
-        if len(self._gamblers) == 3:
-            columns = [lower_scores(band, y), upper_scores(band, y), *columns]
-        numbers = self._rng.uniform(size=(len(columns[0]), len(columns))).tolist()
+        columns = self._columns(Calibration(lower_scores(band, y), upper_scores(band, y)))
+        numbers = self._rng.uniform(size=(len(y), len(columns))).tolist()
         for row, u in zip(np.stack(columns, axis=1).tolist(), numbers, strict=True):
             logs = [who.step(*each) for who, *each in zip(self._gamblers, row, u, strict=True)]
             largest = int(np.argmax(logs))

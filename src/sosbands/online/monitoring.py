@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sosbands._arguments import check, is_count, read_level
+from sosbands._arguments import check, is_count
 from sosbands._types import Array, BoolArray, IntArray
 from sosbands._words import many, share_of
-from sosbands.conformal import Band, interval, points_needed, side_levels
-from sosbands.conformal.asked import Kind, read_kind, read_target
+from sosbands.conformal import interval, points_needed, side_levels
+from sosbands.conformal.asked import Kind, read_target
 from sosbands.online.adaptive import AdaptiveIntervals, followed_calibration
 from sosbands.online.drift import DriftTest
 
@@ -74,20 +74,19 @@ class Monitoring:
         adaptive_infinite (how many of them are) and martingale, its value after the last row.
         """
         edges = np.unique(np.linspace(0, len(self), min(count, len(self)) + 1).round().astype(int)).tolist()
-        return [self._block(first, last) for first, last in zip(edges, edges[1:], strict=False)]
-
-    def _block(self, first: int, last: int) -> dict[str, float]:
-        rows = slice(first, last)
-        return {
-            "first": first + 1,
-            "last": last,
-            "coverage": float(self.inside[rows].mean()),
-            "median_width": float(np.median(self.width[rows])),
-            "adaptive_coverage": float(self.adaptive_inside[rows].mean()),
-            "adaptive_median_width": float(np.median(self.adaptive_width[rows])),
-            "adaptive_infinite": int(np.isinf(self.adaptive_width[rows]).sum()),
-            "martingale": float(10 ** min(self.log10_martingale[last - 1], 300.0)),
-        }
+        return [
+            {
+                "first": first + 1,
+                "last": last,
+                "coverage": float(self.inside[first:last].mean()),
+                "median_width": float(np.median(self.width[first:last])),
+                "adaptive_coverage": float(self.adaptive_inside[first:last].mean()),
+                "adaptive_median_width": float(np.median(self.adaptive_width[first:last])),
+                "adaptive_infinite": int(np.isinf(self.adaptive_width[first:last]).sum()),
+                "martingale": float(10 ** min(self.log10_martingale[last - 1], 300.0)),
+            }
+            for first, last in zip(edges, edges[1:], strict=False)
+        ]
 
     @property
     def since(self) -> float | None:
@@ -107,25 +106,18 @@ class Monitoring:
                 f"{start}; {adaptive}\nNo drift found: the martingale reached {most:.3g}, and the alarm is at "
                 f"{1 / self.alarm_level:.4g}. Nothing has to be done; calibration rows may be added."
             )
-        return (
-            f"{start}; {adaptive}\nDrift found at row {self.alarm + 1}, which without drift would happen in at most "
-            f"{_percent(self.alarm_level)} of all streams. It set in at about row {self.began + 1}, and from there on "
-            f"{_percent(float(self.since or 0.0))} are inside.\n{self._advice()}"
-        )
-
-    def _advice(self) -> str:
-        """After an alarm: calibrate again, fit again, or follow."""
-        later = len(self) - int(self.began or 0)
-        sides = side_levels(self.confidence_level, self.calibration)
-        needed = max(LEAST_SPAN, *(points_needed(side) for side in sides))
+        later = len(self) - self.began
+        needed = max(LEAST_SPAN, *map(points_needed, side_levels(self.confidence_level, self.calibration)))
         again = (
             f"recalibrate with the {many(later, 'row')} since then"
             if later >= needed
             else f"recalibrate once there are {needed:.0f} rows since then ({later} so far)"
         )
         return (
-            f"What to do: {again}, fit again when they are enough to learn from, and use adaptive intervals in the "
-            "meantime, or for good if rows go on drifting."
+            f"{start}; {adaptive}\nDrift found at row {self.alarm + 1}, which without drift would happen in at most "
+            f"{_percent(self.alarm_level)} of all streams. It set in at about row {self.began + 1}, and from there on "
+            f"{_percent(self.since or 0.0)} are inside.\nWhat to do: {again}, fit again when they are enough to learn "
+            "from, and use adaptive intervals in the meantime, or for good if rows go on drifting."
         )
 
 
@@ -161,17 +153,18 @@ def monitor(
     random_state : int, RandomState or None
         Of `DriftTest`.
     """
-    followed_calibration(model, "monitor")
-    wanted = read_level(model.confidence_level if confidence_level is None else confidence_level)
+    calibration = followed_calibration(model, "monitor")
+    adaptive = AdaptiveIntervals(model, confidence_level, rate=rate, window=window)
     check("span", span, span is None or (is_count(span) and span >= 1), "None or a number of rows >= 1")
-    adaptive = AdaptiveIntervals(model, wanted, rate=rate, window=window)
     test = DriftTest(model, level=level, random_state=random_state)
     band = model.told(X).band
     observed = read_target(y, len(band))
-    check("span", span, span is None or span <= len(observed), f"at most the number of rows, {len(observed)}")
-    ends = _ends(model, band, wanted)
+    n, wanted, kind = len(observed), adaptive.confidence_level, model.calibration
+    check("span", span, span is None or span <= n, f"at most the number of rows, {n}")
+    ends, _ = interval(band, *calibration.quantiles(wanted, kind)[0].tolist())
     followed = adaptive.follow_band(band, observed)
     test.update_band(band, observed)
+    usual = int(np.clip(n // SPANS, min(LEAST_SPAN, max(1, n // 3)), MOST_SPAN))
     return Monitoring(
         confidence_level=wanted,
         alarm_level=test.level,
@@ -182,21 +175,10 @@ def monitor(
         log10_martingale=test.log_martingale_ / np.log(10),
         alarm=test.alarm_,
         began=test.began_,
-        span=_default_span(len(observed)) if span is None else int(span),
-        n_calibration=len(model.calibration_),
-        calibration=read_kind(model.calibration),
+        span=usual if span is None else int(span),
+        n_calibration=len(calibration),
+        calibration=kind,
     )
-
-
-def _default_span(n: int) -> int:
-    """A twentieth of the rows, from 50 to 1000; of few rows a third."""
-    return int(np.clip(n // SPANS, min(LEAST_SPAN, max(1, n // 3)), MOST_SPAN))
-
-
-def _ends(model: Any, band: Band, level: float) -> Array:
-    kind = read_kind(model.calibration)
-    q_lo, q_up = model.calibration_.quantiles(level, kind)[0].tolist()
-    return interval(band, q_lo, q_up)[0]
 
 
 def _percent(share: float) -> str:
