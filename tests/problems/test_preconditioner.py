@@ -12,7 +12,7 @@ from sosbands.problems import (
     side,
     training_penalty,
 )
-from sosbands.problems.side import MOST_SQUARES, SQUARES_LEFT, SideState, TraceFrobenius
+from sosbands.problems.side import MOST_SQUARES, SQUARES_LEFT, SideState
 from sosbands.problems.training_penalty import MIN_ROWS, MOST_PAIRS, pair_features, square_features
 from sosbands.solvers import solve
 
@@ -49,27 +49,6 @@ def test_hessian_block_is_the_hessian_from_products(count):
     assert block.shape == (count, count)
     np.testing.assert_allclose(block, columns, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(state.hessian_diagonal(np.isin(np.arange(60), rows)), np.diag(block)[np.argsort(rows)])
-
-
-def test_curvature_is_the_second_derivative_in_the_eigenbasis():
-    rng = np.random.default_rng(3)
-    regulariser = TraceFrobenius(0.4, 0.7)
-    M, D = rng.standard_normal((2, 8, 8))
-    M, D, h = M + M.T, D + D.T, 1e-6
-    part = regulariser.decompose(M)
-    assert 0 < part.rank < 8
-    U = part.U
-    derivative = U @ (part.curvature * (U.T @ D @ U)) @ U.T
-    difference = (regulariser.conjugate(M + h * D)[1] - regulariser.conjugate(M - h * D)[1]) / (2 * h)
-    np.testing.assert_allclose(derivative, difference, atol=1e-7)
-    C = part.derivative_factor(D @ U[:, : part.rank])
-    np.testing.assert_allclose(derivative, C @ U[:, : part.rank].T + U[:, : part.rank] @ C.T, atol=1e-12)
-
-
-@pytest.mark.parametrize("shift", [-50.0, 50.0])
-def test_curvature_where_all_eigenvalues_have_one_sign(shift):
-    part = TraceFrobenius(0.0, 0.7).decompose(np.diag(np.arange(1.0, 5.0)) + shift * np.eye(4))
-    np.testing.assert_allclose(part.curvature, np.full((4, 4), float(shift > 0) / 1.4))
 
 
 # ---------------------------------------------------------------- the squared kernel

@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
-from contracts import CASES, check_certificate, parts_of
+from contracts import CASES, parts_of
 from sosbands import learn_bands
 from sosbands.problems import OneSidedProblem, SideTerm, TrainingPenaltyProblem
 from sosbands.solvers import Status, dense, solve
 from sosbands.solvers.dense import solve_dense
-from sosbands.solvers.newton import solve_newton
 from sosbands.solvers.solve import is_dense
 
 SOFT = {name: case for name, case in CASES.items() if "rows outside" in name and "operator" not in name}
-every_soft_case = pytest.mark.parametrize("case", SOFT.values(), ids=SOFT.keys())
 
 
 def random_part(seed, n=60, p=12, coupled=None, b=10.0, tau=0.1):
@@ -68,23 +66,14 @@ def test_the_model_in_a_box_is_solved():
         assert (left[d <= low] < 1e-9).all()
 
 
-@every_soft_case
-def test_the_contract_holds_on_every_problem_with_rows_outside(case):
-    problem = case.problem()
-    for part in parts_of(problem):
+@pytest.mark.parametrize("case", SOFT.values(), ids=SOFT.keys())
+def test_every_problem_with_rows_outside_is_solved_here(case):
+    """What the solution is worth, all solvers are asked in test_solvers.py."""
+    for part in parts_of(case.problem()):
         assert is_dense(part)
         result = solve_dense(part, np.zeros(part.n_variables), 1e-7, 1000)
         assert result.status == Status.CONVERGED
-        again = part.certificate(result.variables)
-        assert again.gap <= 1e-7
-        assert again.dual_value == pytest.approx(result.certificate.dual_value, rel=1e-12)
-        other = solve_newton(part, np.zeros(part.n_variables), 1e-7, 1000)
-        assert result.certificate.dual_value == pytest.approx(other.certificate.dual_value, rel=3e-7)
-        assert result.history[-1].gap <= 1e-7
-        assert all(row.dual_value <= again.primal_value * (1 + 1e-9) for row in result.history)
-    whole = solve(problem, tol=1e-6)
-    check_certificate(case, case.problem(), whole.certificate)
-    assert abs(whole.certificate.dual_value - case.optimum()) <= 2e-6 * case.optimum()
+        assert part.certificate(result.variables).gap <= 1e-7
 
 
 @pytest.mark.parametrize(("b", "tau"), [(0.0, 0.1), (1e-3, 0.2), (1.0, 0.05), (100.0, 0.1), (3e3, 0.25)])

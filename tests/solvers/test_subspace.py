@@ -295,7 +295,7 @@ def test_fallback_to_the_whole_problem_is_certified_and_counted(name, monkeypatc
     problem = case.problem()
     result = solve(problem, tol=1e-6, solver="subspace")
     assert result.status == Status.CONVERGED
-    check_certificate(case, problem, result.certificate)
+    check_certificate(problem, case, result.certificate)
     assert result.decompositions >= problem.decompositions
 
 
