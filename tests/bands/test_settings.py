@@ -21,7 +21,7 @@ CLOSED = BandSettings("median", 10.0, 0.8, 1.0)
 
 NO_NUMBERS = [np.nan, -np.inf, "large", None, [1.0], np.array([1.0]), True, 1j, b"1"]
 SIZES = [-1.0, np.inf, *NO_NUMBERS]
-NO_RANKS = [0, -1, 1.0, 0.0, np.nan, "full", None, True]
+NO_RANKS = [0, -1, 1.0, 0.0, 1.5, -0.1, np.nan, np.inf, "full", None, True, [3]]
 NO_LENGTHS = [0.0, -1.0, np.nan, None, [1.0, 0.0], {"lower": 1.0, "upper": -1.0}]
 NO_SIDES = [{"lower": 1.0}, {}, {"low": 1.0, "up": 1.0}, {"lower": 1.0, "upper": 1.0, "x": 1.0}]
 PAIR = "a number >= 0, or for symmetry_kind='operator' a pair"

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.linalg import cholesky
 from scipy.spatial.distance import cdist
@@ -40,64 +41,37 @@ def check_features(features, X, K):
     assert features.smallest_ratio == pytest.approx(1.0, abs=2 * n * EPS)
 
 
-def points(case, rng):
-    """Learning points that are easy to get wrong."""
-    different = uniform(rng, 40, 2)
-    return {
-        "one": uniform(rng, 1, 2),
-        "two": uniform(rng, 2, 1),
-        "two equal": np.ones((2, 3)),
-        "all equal": np.full((30, 2), 0.1),
-        "n=500, d=1": uniform(rng, 500, 1),
-        "n=300, d=5": uniform(rng, 300, 5),
-        "repeated": np.repeat(different, 3, axis=0),
-        "nearly repeated": np.repeat(different, 2, axis=0) + 1e-9 * rng.normal(size=(80, 2)),
-        "a constant feature": np.column_stack([uniform(rng, 60, 1), np.full(60, 3.0)]),
-    }[case]
+def repeated(rng, times):
+    return np.repeat(uniform(rng, 40, 2), times, axis=0)
+
+
+POINTS = {  # that are easy to get wrong
+    "one": lambda rng: uniform(rng, 1, 2),
+    "two": lambda rng: uniform(rng, 2, 1),
+    "two equal": lambda _: np.ones((2, 3)),
+    "all equal": lambda _: np.full((30, 2), 0.1),
+    "n=250, d=1": lambda rng: uniform(rng, 250, 1),
+    "n=150, d=5": lambda rng: uniform(rng, 150, 5),
+    "repeated": lambda rng: repeated(rng, 3),
+    "nearly repeated": lambda rng: repeated(rng, 2) + 1e-9 * rng.normal(size=(80, 2)),
+    "a constant feature": lambda rng: np.column_stack([uniform(rng, 60, 1), np.full(60, 3.0)]),
+}
 
 
 @pytest.mark.parametrize("ell", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("name", ["matern52", "matern32", "matern12", "gaussian"])
-@pytest.mark.parametrize(
-    "case",
-    [
-        "one",
-        "two",
-        "two equal",
-        "all equal",
-        "n=500, d=1",
-        "n=300, d=5",
-        "repeated",
-        "nearly repeated",
-        "a constant feature",
-    ],
-)
+@pytest.mark.parametrize("case", POINTS)
 def test_exact_features(case, name, ell, rng):
-    X, kernel = points(case, rng), StationaryKernel(name, (ell,))
+    X, kernel = POINTS[case](rng), StationaryKernel(name, (ell,))
     check_features(learn_features(X, kernel), X, kernel(X, X))
 
 
-def test_rank_counts_the_different_rows(rng):
-    X = np.repeat(uniform(rng, 40, 2), 3, axis=0)
-    assert learn_features(X, StationaryKernel("matern12", (0.5,))).rank == 40
+def test_numerical_rank(rng):
+    assert learn_features(repeated(rng, 3), StationaryKernel("matern12", (0.5,))).rank == 40
     assert learn_features(np.ones((9, 2)), StationaryKernel("matern52", (0.5,))).rank == 1
-
-
-def test_numerically_singular_kernels_keep_the_numerical_rank(rng):
-    X = uniform(rng, 500, 1)
-    features = learn_features(X, StationaryKernel("gaussian", (1.0,)))
-    assert 8 <= features.rank <= 20
-    assert np.square(np.diag(features.L)).min() > 500 * EPS
-
-
-def test_equal_to_plain_cholesky_when_well_conditioned(rng):
-    X, Z = uniform(rng, 30, 2), uniform(rng, 11, 2)
-    kernel = StationaryKernel("matern32", (0.5,))
-    features = learn_features(X, kernel)
-    plain = np.linalg.solve(cholesky(kernel(X, X), lower=True), kernel(X, Z))
-    # the two maps differ by a rotation: equal inner products
-    Phi = features.transform(Z)
-    np.testing.assert_allclose(Phi.T @ Phi, plain.T @ plain, rtol=0, atol=1e-11)
+    smooth = learn_features(uniform(rng, 250, 1), StationaryKernel("gaussian", (1.0,)))
+    assert 8 <= smooth.rank <= 20
+    assert np.square(np.diag(smooth.L)).min() > 250 * EPS
 
 
 def test_the_contract_rejects_jitter_and_wrong_pivots(rng):
@@ -155,7 +129,7 @@ def test_both_factorisations_agree(n, d, name, rng):
     X = uniform(rng, n, d)
     scale = rng.uniform(0.5, 2, n)  # different diagonal entries: no ties
     K = scale[:, None] * StationaryKernel(name, (0.7,))(X, X) * scale
-    floor = 1e-10
+    floor = 1e-8  # below, the order of the pivots could be rounding
     V_dense, pivots_dense = dense_pivoted_cholesky(K, floor)
     V_greedy, pivots_greedy = greedy(K, floor)
     for V, pivots in ((V_dense, pivots_dense), (V_greedy, pivots_greedy)):
@@ -195,9 +169,9 @@ def test_blocks_of_pivots_need_few_more_than_one_by_one(d, trace, rng):
     assert np.linalg.eigvalsh(K - V.T @ V).min() > -1e-10
 
 
-@pytest.mark.parametrize("max_rank", [255, 256, 257, 300, 520, 700])
+@pytest.mark.parametrize("max_rank", [255, 256, 257, 520])
 def test_the_buffer_grows_up_to_any_largest_rank(max_rank, rng):
-    X = uniform(rng, 700, 6)
+    X = uniform(rng, 540, 6)
     K = StationaryKernel("matern32", (0.5,))(X, X)
     V, pivots = greedy(K, 1e-12, max_rank=max_rank, block=64)
     assert len(V) == len(set(pivots)) == max_rank
@@ -289,20 +263,12 @@ def test_a_point_without_variance_does_not_count():
 
 
 def test_low_rank_warning_is_below_one_half():
-    # k(x, 0) = s gives K_hat / K = s^2 at x for the single pivot 0
-    for s, warns in ((np.sqrt(0.49), True), (np.sqrt(0.51), False)):
-        K = np.array([[1.0, s], [s, 1.0]])
-        if warns:
-            with pytest.warns(LowRankWarning, match="0.49.*raise `rank`"):
-                learn_features(K, PrecomputedKernel(), 1)
-        else:
-            assert learn_features(K, PrecomputedKernel(), 1).smallest_ratio == pytest.approx(0.51)
+    def learnt(share):  # k(x, 0) = s gives K_hat / K = s^2 at x for the single pivot 0
+        return learn_features(np.array([[1.0, np.sqrt(share)], [np.sqrt(share), 1.0]]), PrecomputedKernel(), 1)
 
-
-@pytest.mark.parametrize("rank", [0, -1, 0.0, 1.0, 1.5, -0.1, np.nan, np.inf, True, None, "full", [3]])
-def test_bad_ranks(rank):
-    with pytest.raises(ValueError, match="rank=.*expected 'auto', 'exact', an int >= 1 or a float"):
-        learn_features(np.eye(3), PrecomputedKernel(), rank)
+    assert learnt(0.51).smallest_ratio == pytest.approx(0.51)
+    with pytest.warns(LowRankWarning, match="0.49.*raise `rank`"):
+        learnt(0.49)
 
 
 def test_a_rank_above_n_is_n(rng):
@@ -338,7 +304,7 @@ def test_indefinite_matrices_are_errors(name, rank):
         learn_features(K, PrecomputedKernel(), rank)
 
 
-@pytest.mark.parametrize("negative", [-1e-3, -1e-6, -1e-10])
+@pytest.mark.parametrize("negative", [-1e-3, -1e-10])
 def test_slightly_indefinite_matrices_are_errors(negative, rng):
     with pytest.raises(NotPositiveSemidefiniteError):
         learn_features(slightly_indefinite(rng, negative), PrecomputedKernel())
@@ -363,16 +329,10 @@ def test_single_precision_rounding_is_not_an_error(d, ell, rng):
     np.testing.assert_allclose(features.transform(K), features.V, rtol=0, atol=1e-10)
 
 
-def test_zero_kernel():
-    for X, kernel in (
-        (np.zeros((3, 3)), PrecomputedKernel()),
-        (np.zeros((3, 3)), CallableKernel(lambda A, B: A @ B.T)),
-    ):
+def test_zero_and_infinite_kernels():
+    for kernel in (PrecomputedKernel(), CallableKernel(lambda A, B: A @ B.T)):
         with pytest.raises(InfeasibleProblemError, match="zero at all learning points"):
-            learn_features(X, kernel)
-
-
-def test_an_infinite_diagonal_is_an_error():
+            learn_features(np.zeros((3, 3)), kernel)
     with pytest.raises(ValueError, match="finite"):
         learn_features(np.array([[np.inf]]), PrecomputedKernel())
 
@@ -405,22 +365,12 @@ def test_bad_new_points(X, message, numeric):
         numeric.transform(X)
 
 
-class Frame:
-    """The part of a data frame that conversion to an array uses."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def __array__(self, dtype=None, copy=None):  # noqa: ARG002
-        return np.array(self.values, dtype=dtype)
-
-
 @pytest.mark.parametrize(
     "convert",
     [
         np.ndarray.tolist,
         np.asfortranarray,
-        Frame,
+        pd.DataFrame,
         lambda X: X.astype(object),
         lambda X: X.astype(np.float32),
         lambda X: X.astype(int),
@@ -430,6 +380,7 @@ class Frame:
 def test_good_new_points(convert, numeric):
     X = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 1.0]])
     np.testing.assert_allclose(numeric.transform(convert(X)), numeric.transform(X), rtol=0, atol=1e-14)
+    assert numeric.transform(X[:0]).shape == (numeric.rank, 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, int, bool])
@@ -457,10 +408,6 @@ def test_callables_see_the_points_as_they_are(rng):
     )
 
 
-def test_no_new_points(numeric):
-    assert numeric.transform(np.zeros((0, 3))).shape == (numeric.rank, 0)
-
-
 def test_precomputed_new_points(rng):
     K = StationaryKernel("matern52", (1.0,))(*[uniform(rng, 20, 2)] * 2)
     features = learn_features(K, PrecomputedKernel(), rank=5)
@@ -484,14 +431,6 @@ def test_callable_new_points_have_the_shape_of_the_learning_points(rng):
     with pytest.raises(ValueError, match="the kernel callable returned NaN or inf for some rows of X"):
         features.transform([[np.nan, 0.0]])
     assert features.transform(np.zeros((0, 2))).shape == (features.rank, 0)
-
-
-@pytest.mark.parametrize("block_values", [1, 7, 64, 10**9])
-def test_blocks_of_any_size_give_the_same_features(block_values, numeric, rng, monkeypatch):
-    Z = uniform(rng, 53, 3)
-    expected = numeric.transform(Z)
-    monkeypatch.setattr(features_module, "BLOCK_VALUES", block_values)
-    np.testing.assert_allclose(numeric.transform(Z), expected, rtol=0, atol=1e-11)
 
 
 def test_few_features_of_many_points_are_made_without_the_full_matrix(rng, monkeypatch):
