@@ -431,23 +431,12 @@ def manufacture(V, *, b, lam1, lam2, lam_pen=0.0, squares=5, size=4.0, seed=0):
     if lam_pen:
         options = {"maxiter": 5000, "maxfun": 20000, "ftol": 0.0, "gtol": 1e-12, "maxcor": 40}
         a = minimize(penalty_part, a, jac=True, method="L-BFGS-B", options=options).x
-    penalties = {"b": b, "lam1": lam1, "lam2": lam2}
-    conjugate = a @ a / (4 * lam_pen) if lam_pen else 0.0
-
-    def penalty(A_lo, A_up):
-        return lam_pen * np.sum((values_at(A_lo, V) - values_at(A_up, V)) ** 2)
-
-    return of_multipliers(V, g_lo, g_up, sides(a), conjugate, penalty, rng, penalties)
-
-
-def of_multipliers(V, g_lo, g_up, sides, conjugate, penalty, rng, penalties):
-    """Residuals for which multipliers of disjoint support are optimal, with ``(Omega*, A)`` of both sides there."""
-    (lo, A_lo), (up, A_up) = sides
+    (lo, A_lo), (up, A_up) = sides(a)
     f_lo, f_up = values_at(A_lo, V), values_at(A_up, V)
-    r = -0.9 * f_lo + rng.uniform(0, 1, V.shape[1]) * 0.9 * (f_lo + f_up)
+    r = -0.9 * f_lo + rng.uniform(0, 1, n) * 0.9 * (f_lo + f_up)
     r[g_lo > 0], r[g_up > 0] = -f_lo[g_lo > 0], f_up[g_up > 0]
-    dual = (g_up - g_lo) @ r - lo - up - conjugate
-    primal = sum(one_side_cost(A, V, **penalties) for A in (A_lo, A_up)) + penalty(A_lo, A_up)
+    dual = (g_up - g_lo) @ r - lo - up - (a @ a / (4 * lam_pen) if lam_pen else 0.0)
+    primal = sum(one_side_cost(A, V, b, lam1, lam2) for A in (A_lo, A_up)) + lam_pen * np.sum((f_lo - f_up) ** 2)
     assert dual > 0
     assert abs(primal - dual) <= 1e-8 * dual, "the construction is not optimal"
     return Manufactured(V, r, dual, A_lo, A_up)
@@ -462,6 +451,6 @@ def check_known(result, known, lam2):
     assert certificate.dual_value <= known.value * (1 + 1e-8)
     assert certificate.primal_value >= known.value * (1 - 1e-8)
     # lam2 ||A - A*||² over the sides is at most P - P*
-    sides = zip(certificate.sides, (known.lower, known.upper), strict=False)  # one in the symmetric problem
+    sides = zip(certificate.sides, (known.lower, known.upper), strict=True)
     distance = sum(np.sum((dense(side) - A) ** 2) for side, A in sides)
     assert lam2 * distance <= certificate.primal_value - known.value + 1e-8 * known.value
