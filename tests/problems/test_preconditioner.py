@@ -14,7 +14,7 @@ from sosbands.problems import (
     training_penalty,
 )
 from sosbands.problems.side import MOST_SQUARES, SQUARES_LEFT, SideState
-from sosbands.problems.training_penalty import MIN_ROWS, MOST_PAIRS, pair_features, square_features
+from sosbands.problems.training_penalty import MIN_ROWS, MOST_PAIRS, pair_features
 from sosbands.solvers import solve
 
 PENALTIES = {"b": 5.0, "lam1": 0.5, "lam2": 0.5}
@@ -30,25 +30,6 @@ def state_at(term, c):
 
 def residuals(n):
     return np.random.default_rng(1).gamma(1.5, size=n) - 1.5
-
-
-# ---------------------------------------------------------------- second derivatives
-
-
-@pytest.mark.parametrize("count", [0, 1, 17])
-def test_hessian_block_is_the_hessian_from_products(count):
-    term = side_term(60)
-    rng = np.random.default_rng(2)
-    state = state_at(term, rng.uniform(0, 1, 60) * (rng.uniform(size=60) < 0.3))
-    assert 1 < state.part.rank < term.space.p
-    rows = rng.permutation(60)[:count]
-    columns = np.zeros((count, count))
-    for k, row in enumerate(rows):
-        columns[:, k] = state.derivative(np.eye(60)[row])[0][rows]
-    block = state.hessian_block(rows)
-    assert block.shape == (count, count)
-    np.testing.assert_allclose(block, columns, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(state.hessian_diagonal(np.isin(np.arange(60), rows)), np.diag(block)[np.argsort(rows)])
 
 
 # ---------------------------------------------------------------- the squared kernel
@@ -83,19 +64,6 @@ def many_features(monkeypatch):
     monkeypatch.setattr(training_penalty, "TELLING", 0.0)
 
 
-def test_square_features_make_the_hessian(many_features):  # noqa: ARG001
-    term = side_term(ell=1.0)
-    rng = np.random.default_rng(4)
-    state = state_at(term, rng.uniform(0, 5, 300) * (rng.uniform(size=300) < 0.05))
-    assert state.part.rank > 1
-    squares, H, pivots = square_features(term.space, state), state.hessian_block(np.arange(300)), term.space.squares[1]
-    approximate = squares.Y.T @ squares.Y
-    at = np.ix_(pivots, pivots)
-    np.testing.assert_allclose(approximate[at], H[at], atol=1e-9)
-    np.testing.assert_allclose(squares.left, term.space.squares[2] * np.diag(H), atol=1e-12)
-    assert np.linalg.norm(approximate - H) <= 1e-3 * np.linalg.norm(H)
-
-
 # ---------------------------------------------------------------- pairs of eigenvectors
 
 
@@ -121,25 +89,6 @@ def test_pair_features_make_the_hessian(most, monkeypatch):
     strongest = np.square(pairs.Y).sum(axis=1).min()
     few = pair_features(state, 1.01 * strongest)
     assert len(few.Y) == min(len(pairs.Y), max(5, np.count_nonzero(np.square(pairs.Y).sum(axis=1) >= 1.01 * strongest)))
-
-
-def test_pairs_whose_product_is_zero_are_no_features():
-    """Points that know nothing of each other: there are rank times p pairs, but hardly any of them says anything."""
-    n = 60
-    term = SideTerm.of(np.eye(n), **PENALTIES)
-    state = state_at(term, np.where(np.arange(n) < 25, np.linspace(1, 2, n), 0.0))
-    assert state.part.rank == 25
-    assert state.part.n_pairs > 1000
-    pairs = pair_features(state, 0.0)
-    assert len(pairs.Y) == 25
-    np.testing.assert_allclose(pairs.Y.T @ pairs.Y + np.diag(pairs.left), state.hessian_block(np.arange(n)), atol=1e-12)
-
-
-def test_pair_features_of_a_side_without_an_operator():
-    term = side_term(60)
-    pairs = pair_features(state_at(term, np.zeros(60)), 0.0)
-    assert pairs.Y.shape == (0, 60)
-    assert not pairs.left.any()
 
 
 # ---------------------------------------------------------------- Newton's equations of the training-set penalty

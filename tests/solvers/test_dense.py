@@ -33,20 +33,14 @@ def inside(part, seed=0):
 
 
 @pytest.mark.parametrize("coupled", [None, 60, 17])
-def test_the_hessian_is_that_of_differences(coupled):
+def test_the_hessian_is_that_of_the_problem(coupled):
     part = random_part(4, coupled=coupled)
-    z, rng = inside(part, 1), np.random.default_rng(0)
-    moving = rng.uniform(size=part.n_variables) < 0.5
+    z = inside(part, 1)
+    moving = np.random.default_rng(0).uniform(size=part.n_variables) < 0.5
     moving[len(part.targets) * part.n :] = True
-    (some,) = np.nonzero(moving)
-    H = dense.hessian(part, dense._point(part, z, *part.value_and_grad(z)), some)
-    np.testing.assert_allclose(H, H.T, atol=1e-12)
-    for _ in range(3):
-        d = np.zeros_like(z)
-        d[some] = rng.standard_normal(len(some))
-        slopes = [part.value_and_grad(z + h * d)[1] for h in (1e-6, -1e-6)]
-        difference = (slopes[1] - slopes[0])[some] / 2e-6
-        np.testing.assert_allclose(H @ d[some], difference, atol=2e-5 * np.abs(difference).max())
+    H = dense.hessian(part, dense._point(part, z, *part.value_and_grad(z)), np.flatnonzero(moving))
+    expected = np.column_stack([part.hessian_product(z, moving)(e) for e in np.eye(len(H))])
+    np.testing.assert_allclose(H, expected, atol=1e-9 * np.abs(expected).max())
 
 
 def test_the_model_in_a_box_is_solved():
@@ -111,15 +105,3 @@ def test_where_no_row_moves_the_solve_ends():
     X, r = rng.standard_normal((60, 2)), np.abs(rng.standard_normal(60))
     settings = {"trace_penalty": 0.0, "learning_coverage": 0.9, "symmetry_penalty": 0.0, "constant": True}
     assert learn_bands(X, r, **settings).gap <= 1e-4
-
-
-def test_bands_are_those_of_the_other_solvers():
-    rng = np.random.default_rng(1)
-    X = rng.uniform(-1, 1, (120, 2))
-    r = (0.2 + np.abs(X[:, 0])) * (rng.gamma(1.0, size=120) - 1.0)
-    for penalty in (0.0, 1.0, np.inf):
-        settings = {"symmetry_penalty": penalty, "learning_coverage": 0.9, "rank": 40, "tol": 1e-6, "constant": True}
-        ours, others = (learn_bands(X, r, solver=solver, **settings) for solver in ("auto", "newton"))
-        assert ours.gap <= 1e-6
-        assert ours.primal_value == pytest.approx(others.primal_value, rel=2e-6)
-        np.testing.assert_allclose(ours.values_upper, others.values_upper, atol=0.02 * others.values_upper.max())
