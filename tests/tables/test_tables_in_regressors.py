@@ -12,14 +12,12 @@ from sklearn.utils import get_tags
 
 import sosbands
 import sosbands.tables.encoder as encoder
-from report_payload import data_of
 from sosbands import SoSBandRegressor
 from sosbands.bands import BandSettings
 from sosbands.baselines import METHODS, make_method
 from sosbands.plotting.axes import shaping_rows
 from sosbands.point_models import ModelBlend, learn_residuals
 from sosbands.regressors import PAPER_SETTINGS
-from sosbands.report import write_page
 from sosbands.tables import TableEncoder
 from sosbands.tables.rows import COLUMNS, NUMBERS
 
@@ -61,8 +59,7 @@ def test_a_data_frame_as_it_is(tmp_path):
     assert 0.82 <= np.mean((intervals[:, 0] <= truth) & (truth <= intervals[:, 1])) <= 0.98
     model.save(tmp_path / "m.model")
     assert np.array_equal(sosbands.load(tmp_path / "m.model").predict_interval(new), intervals)
-    from_polars = SoSBandRegressor(**FAST).fit(polars.from_pandas(TABLE), Y)
-    assert np.array_equal(from_polars.predict_interval(polars.from_pandas(new)), intervals)
+    assert np.array_equal(model.predict_interval(polars.from_pandas(new)), intervals)  # learning from it: test_rows.py
     with pytest.raises(ValueError, match="(?s)feature names.*missing.*- shop"):
         model.predict(new.drop(columns="shop"))
     with pytest.raises(ValueError, match="column 'x', row 0 .*: 'far' is not a number, as in the learning rows"):
@@ -116,14 +113,6 @@ def test_the_kernel_sees_what_the_transformers_of_a_pipeline_make():
     made = columns.fit(learning).transform(learning).astype(float)
     np.testing.assert_allclose(model.reader_.preprocessor.transform(learning), made / made.std(axis=0))
     assert "The kernel sees what the transformers of the point model make, standardised." in model.summary(detail=True)
-
-
-def test_a_page_about_a_data_frame(tmp_path):
-    columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["ward"]), ("passthrough", ["flag"]))
-    model = SoSBandRegressor(make_pipeline(columns, Ridge()), preprocessor=TableEncoder(), **FAST)
-    write_page(TABLE, Y, tmp_path / "page.html", estimator=model, random_state=0)
-    (note,) = data_of((tmp_path / "page.html").read_text(encoding="utf-8"))["notes"]
-    assert "4 of 5 features have no axis" in note  # all but the flag
 
 
 def test_a_pipeline_that_ends_in_no_numbers_leaves_the_kernel_to_the_encoder():
