@@ -36,7 +36,7 @@ def certified(X, r, **options):
     options = {"tol": TOL, "lengthscale": 0.5, **options}
     solution = learn_bands(X, r, **options)
     assert solution.status == Status.CONVERGED
-    assert 0 <= solution.gap <= options["tol"]
+    assert -1e-12 <= solution.gap <= options["tol"]
     if options.get("learning_coverage", 1.0) == 1:
         assert solution.violation <= 1e-9
         assert np.all(solution.values_lower >= -np.asarray(r) - 1e-9 * np.abs(r).max())
@@ -84,28 +84,20 @@ def test_solution_agrees_with_its_own_functions(kind, penalty):
 # ---------------------------------------------------------------- limits of the symmetry penalty
 
 
-@pytest.mark.parametrize("kind", ["training", "operator"])
-def test_zero_is_two_separate_problems(kind):
+LIMITS = [("training", 0.0), ("operator", (0.0, 0.0)), ("training", inf), ("operator", inf), ("operator", (inf, 0.0))]
+
+
+@pytest.mark.parametrize(("kind", "penalty"), LIMITS)
+def test_zero_is_two_separate_problems_and_infinity_one(kind, penalty):
     X, r = data(1)
-    penalty = 0.0 if kind == "training" else (0.0, 0.0)
     solution = certified(X, r, symmetry_penalty=penalty, symmetry_kind=kind, width_penalty=2.0)
     term = SideTerm.of(solution.lower.features.V, b=2.0, lam1=1.0, lam2=1.0)
-    sides = [solve(OneSidedProblem(term, target), tol=TOL) for target in (-r, r)]
+    targets = (np.abs(r), np.abs(r)) if np.max(penalty) == inf else (-r, r)
+    sides = [solve(OneSidedProblem(term, target), tol=TOL) for target in targets]
     assert solution.dual_value == pytest.approx(sum(s.certificate.dual_value for s in sides), rel=3e-6)
     for f, side in zip((solution.values_lower, solution.values_upper), sides, strict=True):
         assert np.abs(f - side.certificate.sides[0].f).max() <= 5e-3 * f.max()
-
-
-@pytest.mark.parametrize(("kind", "penalty"), [("training", inf), ("operator", inf), ("operator", (inf, 0.0))])
-def test_infinity_is_one_shared_function(kind, penalty):
-    X, r = data(2)
-    solution = certified(X, r, symmetry_penalty=penalty, symmetry_kind=kind, width_penalty=2.0)
-    assert np.array_equal(solution.lower.operator, solution.upper.operator)
-    assert np.all(solution.values_lower >= np.abs(r) * (1 - 1e-9))
-    alone = solve(
-        OneSidedProblem(SideTerm.of(solution.lower.features.V, b=2.0, lam1=1.0, lam2=1.0), np.abs(r)), tol=TOL
-    )
-    assert solution.dual_value == pytest.approx(2 * alone.certificate.dual_value, rel=3e-6)
+    assert np.array_equal(solution.lower.operator, solution.upper.operator) == (np.max(penalty) == inf)
 
 
 @pytest.mark.parametrize(
@@ -177,13 +169,15 @@ def test_a_finite_penalty_that_overflows_is_not_taken_for_the_symmetric_limit(ki
         learn_bands(X, r, lengthscale=0.3, symmetry_penalty=1e308, symmetry_kind=kind, frobenius_penalty=0.1)
 
 
-def test_an_infinite_lengthscale_gives_constant_bands():
+@pytest.mark.parametrize("how", ["infinite lengthscale", "all points equal"])
+def test_where_points_are_alike_the_largest_residual_of_each_sign_decides(how):
     X, r = data(9)
-    symmetric = certified(X, r, lengthscale=inf, symmetry_penalty=inf)
-    np.testing.assert_allclose(symmetric.lower(grid(1)), np.abs(r).max(), rtol=1e-4)
-    independent = certified(X, r, lengthscale=inf, symmetry_penalty=0.0)
-    np.testing.assert_allclose(independent.lower(grid(1)), (-r).max(), rtol=1e-4)
-    np.testing.assert_allclose(independent.upper(grid(1)), r.max(), rtol=1e-4)
+    X, ell = (X, inf) if how == "infinite lengthscale" else (0 * X, "median")
+    at = grid(1) if how == "infinite lengthscale" else X[:1]
+    for penalty, lower, upper in ((0.0, (-r).max(), r.max()), (inf, np.abs(r).max(), np.abs(r).max())):
+        solution = certified(X, r, lengthscale=ell, symmetry_penalty=penalty)
+        np.testing.assert_allclose(solution.lower(at), lower, rtol=1e-3)
+        np.testing.assert_allclose(solution.upper(at), upper, rtol=1e-3)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.5, inf])
@@ -216,7 +210,7 @@ def test_fewer_features_cost_more():
     X, r = data(11, 40)
     values = [certified(X, r, rank=rank, symmetry_penalty=0.5) for rank in (8, 12, 20, "exact")]
     for coarse, fine in zip(values[:-1], values[1:], strict=True):
-        assert coarse.primal_value >= fine.dual_value
+        assert coarse.primal_value >= fine.dual_value * (1 - 1e-12)
     assert values[0].primal_value > values[-1].primal_value
 
 
@@ -344,7 +338,7 @@ def test_larger_residuals_cost_more(seed, penalty):
     X, r = data(seed, 12)
     factor = 1 + np.random.default_rng(seed).uniform(0, 1, 12)
     one, two = certified(X, r, symmetry_penalty=penalty), certified(X, factor * r, symmetry_penalty=penalty)
-    assert two.primal_value >= one.dual_value
+    assert two.primal_value >= one.dual_value * (1 - 1e-12)
 
 
 def test_inputs_are_not_written_to():
@@ -404,17 +398,15 @@ def test_bad_input_is_named(X, r, options, match):
 
 
 def test_named_errors_of_kernels():
-    with pytest.raises(NotPositiveSemidefiniteError):
-        learn_bands(K0 - 0.5 * np.eye(10), r0, kernel="precomputed")
-    with pytest.raises(NotPositiveSemidefiniteError):
-        learn_bands(-K0, r0, kernel="precomputed")
+    for indefinite in (K0 - 0.5 * np.eye(10), -K0):
+        with pytest.raises(NotPositiveSemidefiniteError):
+            learn_bands(indefinite, r0, **pre)
     with pytest.raises(InfeasibleProblemError):
-        learn_bands(0 * K0, r0, kernel="precomputed")
-    without = K0.copy()
-    without[4], without[:, 4] = 0.0, 0.0
+        learn_bands(0 * K0, r0, **pre)
+    without = changed(changed(K0, 4, 0.0), (slice(None), 4), 0.0)
     with pytest.raises(InfeasibleProblemError, match="row 4"):
-        learn_bands(without, r0, kernel="precomputed")
-    assert certified(without, changed(r0, 4, 0.0), kernel="precomputed", lengthscale="median").values_upper[4] == 0.0
+        learn_bands(without, r0, **pre)
+    assert certified(without, changed(r0, 4, 0.0), lengthscale="median", **pre).values_upper[4] == 0.0
 
 
 # ---------------------------------------------------------------- unusual but valid input
@@ -432,19 +424,15 @@ def test_zero_residuals_have_zero_bands(kind, penalty, normalize):
 
 
 @pytest.mark.parametrize("penalty", [0.0, 1.0, inf])
-@pytest.mark.parametrize("scale", [1e-300, 1e-6, 1e200, 1e300])
-def test_any_scale_with_normalisation(scale, penalty):
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-6, 1e200, 1e300])
+def test_any_scale_with_normalisation_and_absurd_ones_named_without(scale, penalty):
     solution = certified(X0, scale * r0, normalize=True, symmetry_penalty=penalty, tol=1e-5)
     unit = certified(X0, r0, normalize=True, symmetry_penalty=penalty, tol=1e-5)
     assert solution.primal_value == pytest.approx(scale * unit.primal_value, rel=1e-3)
     assert np.all(np.isfinite(solution.lower(grid(2))))
-
-
-@pytest.mark.parametrize("penalty", [0.0, 1.0, inf])
-@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])
-def test_absurd_scales_without_normalisation_are_a_named_error(scale, penalty):
-    with pytest.raises(ScaleError, match="residuals"):
-        learn_bands(X0, scale * r0, symmetry_penalty=penalty)
+    if scale != 1e-6:
+        with pytest.raises(ScaleError, match="residuals"):
+            learn_bands(X0, scale * r0, symmetry_penalty=penalty)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 1.0, inf])
@@ -472,36 +460,17 @@ def test_one_learning_point(kind, penalty, normalize):
 def test_one_point_by_hand():
     """n = 1, k = 1: A is the number f, so the value is b f + lam1 f + lam2 f^2 per side and f_up = r."""
     weights = {"width_penalty": 3.0, "trace_penalty": 2.0, "frobenius_penalty": 0.5}
-    r, lam_pen = 2.0, 4.0
-    alone = certified([[0.0]], [r], symmetry_penalty=0.0, **weights)
-    assert alone.primal_value == pytest.approx(3 * r + 2 * r + 0.5 * r**2, rel=1e-6)
-    shared = certified([[0.0]], [r], symmetry_penalty=inf, **weights)
-    assert shared.primal_value == pytest.approx(2 * (5 * r + 0.5 * r**2), rel=1e-6)
-    # min over f >= 0 of 5 f + f²/2 + 4 (r - f)²: 5 + f - 8 (r - f) = 0
-    f = (8 * r - 5) / 9
-    value = 5 * r + 0.5 * r**2 + 5 * f + 0.5 * f**2 + lam_pen * (r - f) ** 2
-    coupled = certified([[0.0]], [r], symmetry_penalty=lam_pen, **weights)
-    assert coupled.primal_value == pytest.approx(value, rel=2e-6)
-    assert coupled.values_lower[0] == pytest.approx(f, rel=2e-3)
-    operators = certified([[0.0]], [r], symmetry_penalty=lam_pen, symmetry_kind="operator", **weights)
-    assert operators.primal_value == pytest.approx(value, rel=2e-6)
-    # with a nuclear part 1: 5 + f - 8 (r - f) - 1 = 0
-    f = (8 * r - 4) / 9
-    value = 5 * r + 0.5 * r**2 + 5 * f + 0.5 * f**2 + lam_pen * (r - f) ** 2 + (r - f)
-    operators = certified([[0.0]], [r], symmetry_penalty=(1.0, lam_pen), symmetry_kind="operator", **weights)
-    assert operators.primal_value == pytest.approx(value, rel=2e-6)
-
-
-@pytest.mark.parametrize("penalty", [0.0, 1.0, inf])
-def test_all_points_equal(penalty):
-    """One feature: every constraint at the same place, so the largest residual of each sign decides."""
-    r = np.array([1.0, -3.0, 0.5, 2.0])
-    solution = certified(np.zeros((4, 2)), r, symmetry_penalty=penalty, lengthscale="median")
-    if penalty == 0:
-        np.testing.assert_allclose(solution.values_lower, 3.0, rtol=1e-3)
-        np.testing.assert_allclose(solution.values_upper, 2.0, rtol=1e-3)
-    if penalty == inf:
-        np.testing.assert_allclose(solution.values_upper, 3.0, rtol=1e-3)
+    r = 2.0
+    side = 5 * r + 0.5 * r**2
+    values = {0.0: side, inf: 2 * side}
+    # min over f >= 0 of 5 f + f²/2 + 4 (r - f)² + c (r - f), c the nuclear part: 5 + f - 8 (r - f) - c = 0
+    for penalty, c in ((4.0, 0.0), ((0.0, 4.0), 0.0), ((1.0, 4.0), 1.0)):
+        f = (8 * r - 5 + c) / 9
+        values[penalty] = side + 5 * f + 0.5 * f**2 + 4 * (r - f) ** 2 + c * (r - f)
+    for penalty, value in values.items():
+        kind = "operator" if isinstance(penalty, tuple) else "training"
+        found = certified([[0.0]], [r], symmetry_penalty=penalty, symmetry_kind=kind, **weights)
+        assert found.primal_value == pytest.approx(value, rel=2e-6)
 
 
 def test_a_gross_outlier_is_covered():

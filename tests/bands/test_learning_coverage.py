@@ -25,7 +25,7 @@ def data(n=60, seed=0, d=1):
 def learn(X, r, **settings):
     solution = learn_bands(X, r, **{"lengthscale": 0.5, "tol": TOL, **PENALTIES, **settings})
     assert solution.status == Status.CONVERGED
-    assert 0 <= solution.gap <= TOL
+    assert -1e-12 <= solution.gap <= TOL
     return solution
 
 

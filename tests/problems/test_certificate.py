@@ -8,6 +8,7 @@ import pytest
 
 from contracts import CASES, Case, dense, of_every_kind, one_side_cost, parts_of, values_at
 from sosbands import learn_bands
+from sosbands.bands import learn
 from sosbands.exceptions import NotCertifiedWarning
 from sosbands.problems import (
     OneSidedProblem,
@@ -113,7 +114,7 @@ def test_shifts_save_a_point_that_scaling_cannot_reach(tiny):
     assert np.all(values_at(dense(side), V) >= r - 1e-12)
     by_identity = 2 * one_side_cost(np.array([[1.5, 0.0], [0.0, 0.5]]), V, 0.0, 0.0, 1.0)
     assert certificate.primal_value <= by_identity * (1 + 1e-2)
-    assert certificate.dual_value <= certificate.primal_value
+    assert certificate.gap >= -1e-12
 
 
 @pytest.mark.parametrize("tiny", [1e-80, 1e-100, 1e-150])
@@ -156,12 +157,12 @@ def test_converged_means_that_the_gap_of_the_whole_is_within_tolerance(monkeypat
     assert result.status != Status.CONVERGED
 
 
-def test_a_tolerance_out_of_reach_is_reported():
+def test_a_tolerance_that_was_not_reached_is_reported_at_the_line_of_the_user(monkeypatch):
+    monkeypatch.setattr(learn, "solve", lambda *given, **options: solve(*given, **options | {"max_iterations": 1}))
     rng = np.random.default_rng(0)
     X, r = rng.uniform(-1, 1, (20, 1)), rng.standard_normal(20)
-    with pytest.warns(NotCertifiedWarning, match=r"above tol=1e-17") as caught:
-        solution = learn_bands(X, r, lengthscale=0.4, tol=1e-17)
+    with pytest.warns(NotCertifiedWarning, match=r"above tol=1e-09") as caught:
+        solution = learn_bands(X, r, lengthscale=0.4, tol=1e-9)
     assert caught[0].filename == __file__
     assert solution.status != Status.CONVERGED
-    assert 1e-17 < solution.gap < 1e-6
-    assert solution.dual_value <= solution.primal_value
+    assert solution.gap > 1e-9

