@@ -4,9 +4,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 
-from contracts import matern52, omega_star, values_at
+from contracts import matern52, values_at
 from sosbands import learn_band_path, learn_bands
 from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.solvers import Status
@@ -224,31 +223,3 @@ def test_the_constant_against_the_sdp(penalty):
         reference = sdp.training_penalty_sdp(V, V, r, **given, lam_pen=penalty)
     assert bands.primal_value == pytest.approx(reference.value, rel=1e-5)
     np.testing.assert_allclose(bands.values_upper, values_at(reference.upper, V), atol=5e-3 * bands.values_upper.max())
-
-
-def test_one_constant_by_hand():
-    """A single feature, the constant: the dual is a function of the sum of the multipliers."""
-    r = np.array([0.2, 0.9, 1.7, 2.0, 5.0])
-    b, lam1, lam2, c = 4.0, 0.1, 0.5, 0.6
-    K = np.ones((5, 5))
-    bands = learn_bands(
-        K,
-        r,
-        kernel="precomputed",
-        width_penalty=b,
-        trace_penalty=lam1,
-        frobenius_penalty=lam2,
-        learning_coverage=c,
-        symmetry_penalty=0.0,
-        tol=1e-9,
-    )
-    price = b / (5 * (1 - c) / 2)
-
-    def cost(f):
-        return b * f + price * np.maximum(r - f, 0).sum() + lam1 * f + lam2 * f**2
-
-    best = minimize_scalar(cost, bounds=(0, 5), method="bounded", options={"xatol": 1e-10})
-    assert bands.primal_value == pytest.approx(best.fun, rel=1e-7)
-    np.testing.assert_allclose(bands.values_upper, best.x, atol=1e-4)
-    value, _ = omega_star(np.array([[bands.dual.gamma_up.sum() - b]]), lam1, lam2)
-    assert bands.dual.gamma_up @ r - value == pytest.approx(best.fun, rel=1e-6)

@@ -6,7 +6,7 @@ from scipy.spatial.distance import pdist
 from sklearn.gaussian_process import kernels as skl
 
 from sosbands.kernels import StationaryKernel, learn_features, median_lengthscale, resolve_kernel
-from sosbands.kernels.kernels import CallableKernel, PrecomputedKernel
+from sosbands.kernels.kernels import CallableKernel
 
 SKLEARN = {
     "matern52": lambda ell: skl.Matern(ell, nu=2.5),
@@ -140,16 +140,6 @@ def test_noise_terms_are_refused(noise, rng):
         learn_features(X, resolve_kernel(nugget, "median", X))
 
 
-def test_callables(rng):
-    X = rng.normal(size=(70, 2))
-    kernel = resolve_kernel(lambda A, B: A @ B.T, "median", X)
-    assert isinstance(kernel, CallableKernel)
-    np.testing.assert_allclose(kernel.diag(X), np.square(X).sum(axis=1), rtol=1e-14)
-    features = learn_features(X, kernel)
-    assert features.rank == 2
-    np.testing.assert_allclose(features.V.T @ features.V, X @ X.T, rtol=0, atol=1e-13)
-
-
 def test_callable_on_strings():
     words = np.array(["abba", "cab", "dad", "a", "bad", "abacab", "abba"], dtype=object)
     features = learn_features(words, resolve_kernel(shared_letters, "median", words))
@@ -168,16 +158,6 @@ def test_callables_are_checked(rng):
         CallableKernel(lambda A, B: np.full((len(A), len(B)), np.nan))(X, X)
     with pytest.raises(ValueError, match="symmetric"):
         learn_features(X, CallableKernel(lambda A, B: 1.0 + (A[:, :1] > B[:, 0])))
-
-
-def test_precomputed_takes_rows_of_kernel_values(rng):
-    X, Z = rng.normal(size=(25, 2)), rng.normal(size=(6, 2))
-    k = StationaryKernel("matern32", (1.0,))
-    kernel = resolve_kernel("precomputed", "median", k(X, X))
-    assert isinstance(kernel, PrecomputedKernel)
-    given, direct = learn_features(k(X, X), kernel), learn_features(X, k)
-    np.testing.assert_array_equal(given.V, direct.V)
-    np.testing.assert_array_equal(given.transform(k(Z, X)), direct.transform(Z))
 
 
 # ---- median heuristic -----------------------------------------------------------------------------------------------

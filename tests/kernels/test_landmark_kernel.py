@@ -34,17 +34,3 @@ def test_a_wide_cloud_of_landmarks_is_compared_by_distances():
     found = LandmarkKernel(kernel, wide)(wide)
     assert np.array_equal(found, kernel(wide, wide))
     assert 0.6 < found[-1, -2] < 0.9  # by products it would be rounding alone
-
-
-@pytest.mark.parametrize("rows", [1, 7, 93, 1000])
-def test_blocks_are_the_same_values(rows):
-    quick = LandmarkKernel(StationaryKernel("matern52", (0.7,)), LANDMARKS)
-    blocks = [block.copy() for block in quick.blocks(POINTS, rows)]  # the next overwrites the last
-    assert [len(block) for block in blocks] == [len(POINTS[i : i + rows]) for i in range(0, len(POINTS), rows)]
-    np.testing.assert_allclose(np.vstack(blocks), quick(POINTS), rtol=1e-13, atol=1e-15)
-
-
-def test_no_points():
-    quick = LandmarkKernel(StationaryKernel("matern52", (0.7,)), LANDMARKS)
-    assert list(quick.blocks(POINTS[:0], 5)) == []
-    assert quick(POINTS[:0]).shape == (0, 40)

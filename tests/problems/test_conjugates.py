@@ -78,14 +78,6 @@ def test_curvature_where_all_eigenvalues_have_one_sign(shift):
     np.testing.assert_allclose(part.curvature, np.full((4, 4), float(shift > 0) / 1.4))
 
 
-def test_derivative_by_hand():
-    # M - lam1 I = diag(2, -1), D = [[1, 1], [1, 1]]: weights 1 inside, 2/(2+1) across, 0 in the negative block
-    part = TraceFrobenius(0.0, 0.5).decompose(np.diag([2.0, -1.0]))
-    Up = part.U[:, :1]
-    C = part.derivative_factor(np.ones((2, 2)) @ Up)
-    np.testing.assert_allclose(C @ Up.T + Up @ C.T, [[1.0, 2 / 3], [2 / 3, 0.0]], atol=1e-14)
-
-
 @pytest.mark.parametrize("lam_pen1", [0.0, 0.8])
 def test_derivative_of_the_soft_threshold(lam_pen1):
     regulariser = NuclearFrobenius(lam_pen1, 0.7)

@@ -5,7 +5,6 @@ import pytest
 
 from contracts import (
     CASES,
-    Case,
     check_certificates_anywhere,
     check_concavity,
     check_decompositions,
@@ -15,8 +14,6 @@ from contracts import (
     check_parts,
     check_round_trip,
     low_rank_features,
-    matern52,
-    square_root,
 )
 from sosbands.problems import (
     AsymmetricProblem,
@@ -248,19 +245,6 @@ def test_a_missed_eigenvalue_breaks_the_lower_bound():
     z = solve(case.problem(), tol=1e-6).variables
     assert case.problem().certificate(z).dual_value <= case.optimum() * (1 + 1e-7)
     assert case.problem(MissesAnEigenvalue).certificate(z).dual_value > 1.01 * case.optimum()
-
-
-def test_values_do_not_depend_on_the_features():
-    """Any V with the same V'V states the same problem."""
-    case = Case("training", (0.0, 0.3), seed=21, n=15)
-    X, r = case.data
-    K = matern52(X, X, 0.6)
-    values = []
-    for V in (square_root(K), np.linalg.cholesky(K).T):
-        term = SideTerm.of(V, **case.penalties)
-        problem = TrainingPenaltyProblem(term, term, r, 0.3)
-        values.append(problem.value_and_grad(problem.bounds.clip(np.linspace(-1, 2, 45)))[0])
-    assert values[0] == pytest.approx(values[1], rel=1e-10)
 
 
 def test_leading_vectors_span_most_of_the_leading_eigenvectors():

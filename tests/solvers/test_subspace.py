@@ -156,22 +156,6 @@ def test_checks_reject_broken_restrictions():
         test_lifted_operators_keep_values_and_objective(lambda: broken, 0.0)
 
 
-@every_problem
-def test_restricted_optima_are_upper_bounds_that_decrease(make):
-    problem = make()
-    optimum = solve(problem, tol=1e-5, solver="newton").certificate
-    assert optimum.gap <= 1e-5
-    everything, values = whole_bases(problem), []
-    for k in (8, 20, 40, N):
-        small = problem.restricted(tuple(Q[:, :k] for Q in everything))
-        certificate = solve(small, tol=1e-5, solver="newton").certificate
-        assert certificate.gap <= 1e-5
-        values.append(certificate.dual_value)
-    assert all(later <= earlier * (1 + 2e-5) for earlier, later in zip(values, values[1:], strict=False))
-    assert values[0] > 1.01 * optimum.primal_value
-    assert values[-1] == pytest.approx(optimum.dual_value, rel=2e-5)
-
-
 # ---------------------------------------------------------------- what a subspace lacks
 
 
