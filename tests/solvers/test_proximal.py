@@ -6,12 +6,12 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from contracts import omega_star
+from contracts import check_concavity, check_gradient, check_hessian_product, dense, omega_star
 from sosbands import learn_band_path, learn_bands
 from sosbands.exceptions import NotCertifiedWarning
 from sosbands.problems import OperatorPenaltyProblem, SideTerm, TrainingPenaltyProblem
 from sosbands.solvers import Status, proximal, solve
-from sosbands.solvers.proximal import solve_proximal
+from sosbands.solvers.proximal import Centre, ProximalStep, solve_proximal
 
 STIFF = {"tiny residuals": (1e6, 1e4, 0.0), "no trace penalty": (1e6, 0.0, 0.0), "rows outside": (1e6, 1e4, 0.1)}
 PENALTIES = [(0.0, 1e3), (3e3, 1e-2)]
@@ -122,3 +122,56 @@ def test_a_limit_of_iterations_is_kept():
     assert caught[0].filename == __file__
     assert bands.gap > 1e-8
     assert bands.iterations < 50
+
+
+# ---------------------------------------------------------------- one step
+
+
+every_penalty = pytest.mark.parametrize("lam_pen", [(0.0, 0.7), (0.3, 0.05)], ids=["plain", "nuclear"])
+
+
+def turned(lam_pen, tau=0.0, n=9, p=6):
+    """A problem in features with a diagonal Gram matrix."""
+    rng = np.random.default_rng(3)
+    V = rng.standard_normal((p, n))
+    V = np.linalg.eigh(V @ V.T)[1].T @ V
+    term = SideTerm.of(V, b=2.0, lam1=0.5, lam2=0.5, tau=tau)
+    return OperatorPenaltyProblem(term, rng.standard_normal(n), *lam_pen)
+
+
+class WrongMetric(ProximalStep):
+    """The derivative of the coupling forgets the weights of the directions."""
+
+    def _coupling_derivative(self, z):
+        return self.penalty.derivative(self._pulled(z))
+
+
+@every_penalty
+def test_derivatives_of_a_step(lam_pen):
+    problem = turned(lam_pen)
+    lower, upper = (B @ B.T / 4 for B in np.random.default_rng(4).standard_normal((2, problem.p, 2)))
+    centre = Centre((lower, upper), 0.5 * (lower - upper), np.zeros(problem.n_variables))
+    for check in (check_gradient, check_hessian_product, check_concavity):
+        check(ProximalStep(problem, centre, 0.2))
+    with pytest.raises(AssertionError):
+        check_hessian_product(WrongMetric(problem, centre, 0.2))
+
+
+@every_penalty
+@pytest.mark.parametrize("tau", [0.0, 0.2])
+@pytest.mark.parametrize("sigma", [1.0, 0.01])
+def test_the_optimum_is_its_own_fixed_point(lam_pen, tau, sigma):
+    problem = turned(lam_pen, tau)
+    z = solve(problem, tol=1e-10, solver="newton").variables
+    state = problem.state(z)
+    operators = tuple(dense(side.primal) for side in state.sides)
+    step = ProximalStep(problem, Centre(operators, state.slope, z), sigma)
+    at = step.start()
+    assert max(step.residual(at), step.moved(at)) <= 1e-5 / sigma
+    after = step.next_centre(at)
+    np.testing.assert_allclose(after.variables, z, atol=1e-12)
+    for found, known in zip(after.operators, operators, strict=True):
+        np.testing.assert_allclose(found, known, atol=1e-5 / sigma)
+    # elsewhere it is none
+    far = ProximalStep(problem, Centre((operators[1], operators[0]), state.slope, z), sigma)
+    assert far.moved(far.start()) > 0.05
