@@ -55,22 +55,6 @@ def test_the_comparison_rejects_a_wrong_kernel(rng):
         check_against_sklearn(StationaryKernel("matern32", (1.0,)), skl.Matern(1.0, nu=2.5), rng)
 
 
-def test_values_by_hand():
-    x, y = np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])  # distance 5
-    t = np.sqrt(5.0)
-    expected = {
-        "matern52": (1 + t + t**2 / 3) * np.exp(-t),
-        "matern32": (1 + np.sqrt(3)) * np.exp(-np.sqrt(3)),
-        "matern12": np.exp(-1),
-        "gaussian": np.exp(-0.5),
-    }
-    for name, value in expected.items():
-        assert StationaryKernel(name, (5.0,))(x, y).item() == pytest.approx(value, rel=1e-15)
-        # (3 / 3, 4 / 4) has length sqrt(2)
-        scaled = StationaryKernel(name, (3.0, 4.0))(x, y).item()
-        assert scaled == pytest.approx(StationaryKernel(name, (5.0 / np.sqrt(2),))(x, y).item(), rel=1e-14)
-
-
 @pytest.mark.parametrize("name", SKLEARN)
 @pytest.mark.parametrize("far", [1e4, 1e160, 1e308])
 def test_far_points_have_kernel_zero(name, far):

@@ -1,5 +1,7 @@
 """Tests of independence, equality and symmetry, and the paired bootstrap: values, level, power, degenerate input."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
@@ -156,15 +158,6 @@ def test_constant_widths_or_residuals(constant, scale_free):
         assert (result.statistic, result.p_value) == (0.0, 1.0)
 
 
-def test_few_points():
-    assert independence_test([[1.0]], [[2.0]], random_state=0).p_value == 1
-    # of two points every permutation has the same statistic
-    assert independence_test([[1.0, 2.0]], [[2.0, 5.0]], random_state=0).p_value == 1
-    # three in order: the reversed order is as extreme, two of six orders
-    p = independence_test([[1.0, 2.0, 3.0]], [[1.0, 2.0, 3.0]], n_permutations=999, random_state=0).p_value
-    assert p == pytest.approx(1 / 3, abs=0.05)
-
-
 def test_seeded_and_generators():
     widths, R = searched(0)
     first, again = (independence_test(widths, [R] * CANDIDATES, random_state=3) for _ in range(2))
@@ -172,22 +165,6 @@ def test_seeded_and_generators():
     assert first == independence_test(widths, [R] * CANDIDATES, random_state=np.random.default_rng(3))
     assert isinstance(first, TestResult)
     assert first.name == "max-statistic permutation"
-
-
-@pytest.mark.parametrize(
-    ("widths", "residuals", "options", "message"),
-    [
-        ([], [], {}, "0 and 0 candidates"),
-        ([[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]], {}, "1 and 2 candidates"),
-        ([[1.0, 2.0]], [[1.0, 2.0, 3.0]], {}, r"residuals\[0\] has shape \(3,\)"),
-        ([[1.0, 2.0], [1.0]], [[1.0, 2.0]] * 2, {}, r"widths\[1\] has shape \(1,\)"),
-        ([[1.0, np.nan]], [[1.0, 2.0]], {}, r"widths\[0\] holds NaN"),
-        ([[1.0, 2.0]], [[1.0, 2.0]], {"selected": 1}, "selected=1"),
-    ],
-)
-def test_bad_input_is_named(widths, residuals, options, message):
-    with pytest.raises(ValueError, match=message):
-        independence_test(widths, residuals, **options)
 
 
 # ---------------------------------------------------------------- features against sizes
@@ -221,14 +198,6 @@ def test_feature_statistic_by_matrices():
     assert np.square(cosines).sum() == pytest.approx(some @ energy @ some, rel=1e-3)
 
 
-def test_feature_test_degenerate_input():
-    X = np.arange(10.0)[:, None]
-    assert feature_independence_test(X, np.tile([1.0, -1.0], 5), [1.0], random_state=0).p_value == 1
-    assert feature_independence_test(np.ones((10, 1)), np.arange(10.0), [1.0], random_state=0).p_value == 1
-    with pytest.raises(ValueError, match=r"shapes \(10, 1\) and \(9,\)"):
-        feature_independence_test(X, np.ones(9), [1.0])
-
-
 # ---------------------------------------------------------------- Kruskal-Wallis
 
 
@@ -241,18 +210,6 @@ def test_kruskal_wallis_equals_scipy(ties):
         assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-10)
         assert ours.p_value == pytest.approx(theirs.pvalue, abs=0.035)
         assert ours.n_permutations == 2000
-
-
-def test_kruskal_wallis_degenerate():
-    assert kruskal_wallis_test(np.full((3, 5), 0.7)) == TestResult(0.0, 1.0, 2000, "kruskal-wallis")
-    assert kruskal_wallis_test([[1.0, 3.0], [2.0, 2.0]], random_state=0).p_value == 1
-    assert kruskal_wallis_test(np.arange(20.0).reshape(2, 10), random_state=1).p_value == 1 / 2001
-
-
-@pytest.mark.parametrize("groups", [[1.0, 2.0], [[1.0, 2.0]], [[], []], [[1.0], [2.0]], [[1.0, 2.0], [2.0, np.nan]]])
-def test_kruskal_wallis_names_bad_groups(groups):
-    with pytest.raises(ValueError, match="groups h"):
-        kruskal_wallis_test(groups)
 
 
 # ---------------------------------------------------------------- sign flips
@@ -302,44 +259,12 @@ def test_power_for_gamma_noise():
     check_power(p)
 
 
-def test_degenerate_residuals():
-    X = np.arange(6.0)[:, None]
-    for r in (np.zeros(6), np.eye(6)[0]):
-        assert sign_flip_test(X, r, 1.0, random_state=0).p_value == 1
-    assert sign_flip_test(X[:1], [2.0], 1.0, random_state=0).p_value == 1
-    # two residuals of one sign: half of the flips agree with them
-    p = sign_flip_test(X[:2], [1.0, 1.0], 1.0, n_flips=999, random_state=0).p_value
-    assert p == pytest.approx(0.5, abs=0.06)
-    # of opposite signs: every flip is at least as large
-    assert sign_flip_test(X[:2], [1.0, -1.0], 1.0, random_state=0).p_value == 1
-
-
-def test_equal_sums_count_as_ties():
-    """Four equal residuals at one place: sixteen sign patterns, two of them like the observed one."""
-    p = sign_flip_test(np.zeros((4, 1)), np.full(4, 0.1), np.inf, n_flips=1999, random_state=0).p_value
-    assert p == pytest.approx(2 / 16, abs=0.03)
-
-
 def test_many_rows_are_sampled(monkeypatch):
     monkeypatch.setattr(permutation_tests, "MAX_ROWS", 50)
     X, r = noise(0, "gamma", 400)
     first, again = (sign_flip_test(X, r, 0.6, random_state=1) for _ in range(2))
     assert first == again
     assert first != sign_flip_test(X, r, 0.6, random_state=2)
-
-
-@pytest.mark.parametrize(
-    ("X", "r", "ell", "message"),
-    [
-        (np.zeros(3), np.ones(3), 1.0, r"shapes \(3,\) and \(3,\)"),
-        (np.zeros((3, 1)), np.ones(2), 1.0, r"shapes \(3, 1\) and \(2,\)"),
-        (np.zeros((2, 1)), [1.0, np.nan], 1.0, "NaN"),
-        (np.zeros((2, 1)), [1.0, 2.0], 0.0, "lengthscale=0.0"),
-    ],
-)
-def test_bad_points_are_named(X, r, ell, message):
-    with pytest.raises(ValueError, match=message):
-        sign_flip_test(X, r, ell)
 
 
 # ---------------------------------------------------------------- paired bootstrap
@@ -379,6 +304,66 @@ def test_bootstrap_is_paired():
     assert bootstrap(lambda _, r: float(r.mean()), unpaired, 0, random_state=0).p_value > 0.2
 
 
-def test_bootstrap_names_a_bad_reference():
-    with pytest.raises(ValueError, match="reference=2"):
-        bootstrap(hsic, list(two_candidates(0)), 2)
+# ---------------------------------------------------------------- degenerate and bad input
+
+
+LINE, SAME = np.arange(10.0)[:, None], np.zeros((4, 1))
+DEGENERATE = {
+    "one pair": (lambda: independence_test([[1.0]], [[2.0]], random_state=0), 1),
+    "two pairs, whose permutations are alike": (lambda: independence_test([[1, 2]], [[2, 5]], random_state=0), 1),
+    "three in order: as extreme in reverse, two of six orders": (
+        lambda: independence_test([[1, 2, 3]], [[1, 2, 3]], n_permutations=999, random_state=0),
+        pytest.approx(1 / 3, abs=0.05),
+    ),
+    "sizes alike": (lambda: feature_independence_test(LINE, np.tile([1.0, -1.0], 5), [1.0], random_state=0), 1),
+    "points alike": (lambda: feature_independence_test(0 * LINE, np.arange(10.0), [1.0], random_state=0), 1),
+    "groups alike": (lambda: kruskal_wallis_test(np.full((3, 5), 0.7)), 1),
+    "equal rank sums": (lambda: kruskal_wallis_test([[1.0, 3.0], [2.0, 2.0]], random_state=0), 1),
+    "groups apart": (lambda: kruskal_wallis_test(np.arange(20.0).reshape(2, 10), random_state=1), 1 / 2001),
+    "no residual": (lambda: sign_flip_test(LINE, np.zeros(10), 1.0, random_state=0), 1),
+    "one residual": (lambda: sign_flip_test(LINE, np.eye(10)[0], 1.0, random_state=0), 1),
+    "one row": (lambda: sign_flip_test(LINE[:1], [2.0], 1.0, random_state=0), 1),
+    "two of one sign: half of the flips agree": (
+        lambda: sign_flip_test(LINE[:2], [1.0, 1.0], 1.0, n_flips=999, random_state=0),
+        pytest.approx(0.5, abs=0.06),
+    ),
+    "two of opposite signs: every flip is at least as large": (
+        lambda: sign_flip_test(LINE[:2], [1.0, -1.0], 1.0, random_state=0),
+        1,
+    ),
+    "four equal ones at one place: equal sums are ties, two of sixteen patterns": (
+        lambda: sign_flip_test(SAME, np.full(4, 0.1), np.inf, n_flips=1999, random_state=0),
+        pytest.approx(2 / 16, abs=0.03),
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "p_value"), DEGENERATE.values(), ids=DEGENERATE.keys())
+def test_degenerate_input(call, p_value):
+    assert call().p_value == p_value
+
+
+BAD = [
+    (independence_test, ([], []), "0 and 0 candidates"),
+    (independence_test, ([[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]]), "1 and 2 candidates"),
+    (independence_test, ([[1.0, 2.0]], [[1.0, 2.0, 3.0]]), r"residuals\[0\] has shape \(3,\)"),
+    (independence_test, ([[1.0, 2.0], [1.0]], [[1.0, 2.0]] * 2), r"widths\[1\] has shape \(1,\)"),
+    (independence_test, ([[1.0, np.nan]], [[1.0, 2.0]]), r"widths\[0\] holds NaN"),
+    (partial(independence_test, selected=1), ([[1.0, 2.0]], [[1.0, 2.0]]), "selected=1"),
+    (feature_independence_test, (LINE, np.ones(9), [1.0]), r"shapes \(10, 1\) and \(9,\)"),
+    *(
+        (kruskal_wallis_test, (groups,), "groups h")
+        for groups in ([1.0, 2.0], [[1.0, 2.0]], [[], []], [[1.0], [2.0]], [[1.0, 2.0], [2.0, np.nan]])
+    ),
+    (sign_flip_test, (np.zeros(3), np.ones(3), 1.0), r"shapes \(3,\) and \(3,\)"),
+    (sign_flip_test, (np.zeros((3, 1)), np.ones(2), 1.0), r"shapes \(3, 1\) and \(2,\)"),
+    (sign_flip_test, (np.zeros((2, 1)), [1.0, np.nan], 1.0), "NaN"),
+    (sign_flip_test, (np.zeros((2, 1)), [1.0, 2.0], 0.0), "lengthscale=0.0"),
+    (bootstrap, (hsic, list(two_candidates(0)), 2), "reference=2"),
+]
+
+
+@pytest.mark.parametrize(("test", "given", "message"), BAD)
+def test_bad_input_is_named(test, given, message):
+    with pytest.raises(ValueError, match=message):
+        test(*given)
