@@ -18,8 +18,8 @@ from sosbands.problems import (
 )
 from sosbands.solvers import Status, solve, solve_path, subspace
 
-N, TOL = 80, 1e-5
-VALUES = [0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, np.inf]
+N, TOL = 60, 1e-5
+VALUES = [0.0, 1e-3, 0.03, 1.0, 30.0, np.inf]
 
 
 def points():
