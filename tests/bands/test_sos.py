@@ -135,13 +135,10 @@ def test_precomputed_and_string_kernels():
     np.testing.assert_allclose(SoSFunction(lengths, np.array([[2.0]]))(["", "a", "abcd"]), [0.0, 4.0, 64.0], rtol=1e-14)
 
 
-@pytest.mark.parametrize("B", [np.zeros(12), np.zeros((11, 2)), np.zeros((2, 12))])
-def test_a_factor_has_one_row_per_feature(B):
-    with pytest.raises(ValueError, match=r"B has shape .*: expected 12 rows"):
-        SoSFunction(FEATURES, B)
-
-
-@pytest.mark.parametrize("ridge", [-1e-9, np.nan, np.inf])
-def test_a_ridge_is_not_negative(ridge):
-    with pytest.raises(ValueError, match="ridge=.*>= 0"):
-        SoSFunction(FEATURES, factor(1), ridge)
+def test_bad_factors_and_ridges_are_named():
+    for B in (np.zeros(12), np.zeros((11, 2)), np.zeros((2, 12))):
+        with pytest.raises(ValueError, match=r"B has shape .*: expected 12 rows"):
+            SoSFunction(FEATURES, B)
+    for ridge in (-1e-9, np.nan, np.inf):
+        with pytest.raises(ValueError, match="ridge=.*>= 0"):
+            SoSFunction(FEATURES, factor(1), ridge)

@@ -334,29 +334,49 @@ def test_zero_and_infinite_kernels():
 # ---- new points -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def numeric(rng):
-    return learn_features(uniform(rng, 20, 3), StationaryKernel("matern52", (1.0,)))
+PLACES = uniform(np.random.default_rng(0), 20, 3)
+MATERN = StationaryKernel("matern52", (1.0,))
+K = MATERN(PLACES, PLACES)
+LEARNT = {
+    "points": learn_features(PLACES, MATERN),
+    "matrix": learn_features(K, PrecomputedKernel(), rank=15),
+    "function": learn_features(PLACES, resolve_kernel(MATERN.__call__, "median", PLACES)),
+}
 
 
 @pytest.mark.parametrize(
-    ("X", "message"),
+    ("kind", "X", "message"),
     [
-        ([[1.0, np.nan, 2.0]], "Input X contains NaN"),
-        ([[1.0, np.inf, 2.0]], "Input X contains infinity"),
-        ([[1.0, 2.0, -np.inf]], "Input X contains infinity"),
-        (np.zeros(3), r"X has shape \(3,\): expected \(rows, 3\), as the learning points"),
-        (np.zeros((5, 2)), r"X has shape \(5, 2\): expected \(rows, 3\)"),
-        (np.zeros((0, 2)), r"X has shape \(0, 2\): expected \(rows, 3\)"),
-        (np.zeros((2, 3, 1)), r"X has shape \(2, 3, 1\): expected \(rows, 3\)"),
-        (1.0, r"X has shape \(\): expected \(rows, 3\)"),
-        (None, r"X has shape \(\): expected \(rows, 3\)"),
-        ([["a", "b", "c"]], "numeric"),
+        ("points", [[1.0, np.nan, 2.0]], "Input X contains NaN"),
+        ("points", [[1.0, np.inf, 2.0]], "Input X contains infinity"),
+        ("points", [[1.0, 2.0, -np.inf]], "Input X contains infinity"),
+        ("points", np.zeros(3), r"X has shape \(3,\): expected \(rows, 3\), as the learning points"),
+        ("points", np.zeros((5, 2)), r"X has shape \(5, 2\): expected \(rows, 3\)"),
+        ("points", np.zeros((0, 2)), r"X has shape \(0, 2\): expected \(rows, 3\)"),
+        ("points", np.zeros((2, 3, 1)), r"X has shape \(2, 3, 1\): expected \(rows, 3\)"),
+        ("points", 1.0, r"X has shape \(\): expected \(rows, 3\)"),
+        ("points", None, r"X has shape \(\): expected \(rows, 3\)"),
+        ("points", [["a", "b", "c"]], "numeric"),
+        ("matrix", np.zeros((4, 5)), r"X has shape \(4, 5\): expected \(rows, 20\), kernel values against"),
+        ("matrix", K[0], r"X has shape \(20,\)"),
+        ("matrix", np.full((4, 20), np.nan), "NaN"),
+        ("function", np.zeros((4, 2)), r"X has shape \(4, 2\): expected \(rows, 3\)"),
+        ("function", "word", r"X has shape \(\): expected \(rows, 3\)"),
+        ("function", [[np.nan, 0.0, 0.0]], "the kernel callable returned NaN or inf for some rows of X"),
     ],
 )
-def test_bad_new_points(X, message, numeric):
+def test_bad_new_points(kind, X, message):
     with pytest.raises(ValueError, match=message):
-        numeric.transform(X)
+        LEARNT[kind].transform(X)
+
+
+def test_no_new_points_and_rows_of_a_matrix():
+    for kind, features in LEARNT.items():
+        none = np.zeros((0, 20 if kind == "matrix" else 3))
+        assert features.transform(none).shape == (features.rank, 0)
+    given = LEARNT["matrix"]
+    assert given.point_shape == (20,)
+    np.testing.assert_allclose(given.transform(K[:3].tolist()), given.V[:, :3], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -371,10 +391,10 @@ def test_bad_new_points(X, message, numeric):
         lambda X: np.repeat(X, 2, axis=0)[::2],
     ],
 )
-def test_good_new_points(convert, numeric):
+def test_good_new_points(convert):
     X = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 1.0]])
-    np.testing.assert_allclose(numeric.transform(convert(X)), numeric.transform(X), rtol=0, atol=1e-14)
-    assert numeric.transform(X[:0]).shape == (numeric.rank, 0)
+    found, expected = (LEARNT["points"].transform(each) for each in (convert(X), X))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, int, bool])
@@ -400,31 +420,6 @@ def test_callables_see_the_points_as_they_are(rng):
     np.testing.assert_allclose(
         features.transform([[4], [1]]).T @ features.V, table[[4, 1]][:, [0, 1, 3, 5]], atol=1e-12
     )
-
-
-def test_precomputed_new_points(rng):
-    K = StationaryKernel("matern52", (1.0,))(*[uniform(rng, 20, 2)] * 2)
-    features = learn_features(K, PrecomputedKernel(), rank=5)
-    assert features.point_shape == (20,)
-    with pytest.raises(ValueError, match=r"X has shape \(4, 5\): expected \(rows, 20\), kernel values against"):
-        features.transform(np.zeros((4, 5)))
-    with pytest.raises(ValueError, match=r"X has shape \(20,\)"):
-        features.transform(K[0])
-    with pytest.raises(ValueError, match="NaN"):
-        features.transform(np.full((4, 20), np.nan))
-    np.testing.assert_allclose(features.transform(K[:3].tolist()), features.V[:, :3], rtol=0, atol=1e-12)
-
-
-def test_callable_new_points_have_the_shape_of_the_learning_points(rng):
-    X = uniform(rng, 20, 2)
-    features = learn_features(X, resolve_kernel(StationaryKernel("matern52", (1.0,)).__call__, "median", X))
-    with pytest.raises(ValueError, match=r"X has shape \(4, 3\): expected \(rows, 2\)"):
-        features.transform(np.zeros((4, 3)))
-    with pytest.raises(ValueError, match=r"X has shape \(\): expected \(rows, 2\)"):
-        features.transform("word")
-    with pytest.raises(ValueError, match="the kernel callable returned NaN or inf for some rows of X"):
-        features.transform([[np.nan, 0.0]])
-    assert features.transform(np.zeros((0, 2))).shape == (features.rank, 0)
 
 
 def test_few_features_of_many_points_are_made_without_the_full_matrix(rng, monkeypatch):
