@@ -301,10 +301,7 @@ def plainly_told(problem):
     return certified(POINTS, RESIDUALS, **LITERAL | TOLD[problem])
 
 
-@pytest.mark.parametrize("problem", TOLD)
-@pytest.mark.parametrize("guise", GUISES)
-def test_the_same_problem_told_in_another_way(guise, problem):
-    tell, place, factor = GUISES[guise]
+def check_told(problem, tell, place, factor):
     options = LITERAL | TOLD[problem]
     X, r, changes = tell(options)
     one, two = plainly_told(problem), certified(X, r, **options | changes)
@@ -315,6 +312,18 @@ def test_the_same_problem_told_in_another_way(guise, problem):
     for other, f in zip(sides, (one.lower, one.upper), strict=True):
         expected = abs(factor) * f(points)
         assert np.abs(other(place(points)) - expected).max() <= 5e-3 * expected.max()
+
+
+@pytest.mark.parametrize("problem", TOLD)
+@pytest.mark.parametrize("guise", GUISES)
+def test_the_same_problem_told_in_another_way(guise, problem):
+    check_told(problem, *GUISES[guise])
+
+
+@pytest.mark.parametrize("problem", TOLD)
+def test_another_problem_is_noticed(problem):
+    with pytest.raises(AssertionError):
+        check_told(problem, lambda _: (POINTS, RESIDUALS, {"trace_penalty": 0.505}), lambda P: P, 1)
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.7, 1.8])

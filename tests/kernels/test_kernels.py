@@ -6,6 +6,7 @@ from scipy.spatial.distance import pdist
 from sklearn.gaussian_process import kernels as skl
 
 from sosbands.kernels import StationaryKernel, learn_features, median_lengthscale, resolve_kernel
+from sosbands.kernels.features import LandmarkKernel
 from sosbands.kernels.kernels import CallableKernel
 
 SKLEARN = {
@@ -73,22 +74,14 @@ def test_resolve_a_name(rng):
     assert resolve_kernel("matern52", "median", X) == StationaryKernel("matern52", (float(np.median(pdist(X))),))
 
 
-@pytest.mark.parametrize(
-    ("kernel", "lengthscale", "message"),
-    [
+def test_errors_name_argument_value_and_what_is_expected():
+    for kernel, lengthscale, message in (
         ("matern52", [1.0, 2.0, 3.0], r"lengthscale has shape \(3,\).*2"),
         ("matern52", [[1.0, 2.0]], r"lengthscale has shape \(1, 2\)"),
-        (skl.RBF(1.0), 2.0, "lengthscale=2.0 has no effect"),
-        (np.dot, 2.0, "lengthscale=2.0 has no effect"),
-        ("precomputed", 2.0, "lengthscale=2.0 has no effect"),
-    ],
-)
-def test_errors_name_argument_value_and_what_is_expected(kernel, lengthscale, message):
-    with pytest.raises(ValueError, match=message):
-        resolve_kernel(kernel, lengthscale, np.zeros((4, 2)))
-
-
-def test_stationary_kernel_checks_itself():
+        *((each, 2.0, "lengthscale=2.0 has no effect") for each in (skl.RBF(1.0), np.dot, "precomputed")),
+    ):
+        with pytest.raises(ValueError, match=message):
+            resolve_kernel(kernel, lengthscale, np.zeros((4, 2)))
     with pytest.raises(ValueError, match="kernel='rbf'"):
         StationaryKernel("rbf", (1.0,))
     with pytest.raises(ValueError, match="lengthscale"):
@@ -190,3 +183,30 @@ def test_the_median_rule_is_equivariant_over_all_magnitudes(factor):
 def test_points_whose_scaled_coordinates_overflow_still_have_a_kernel():
     X = np.array([[0.0], [1e300]])
     np.testing.assert_array_equal(StationaryKernel("matern52", (1e-100,))(X, X), np.eye(2))
+
+
+# ---- against landmarks ----------------------------------------------------------------------------------------------
+
+
+RNG = np.random.default_rng(0)
+LANDMARKS = RNG.normal(3.0, 1.0, (40, 3))
+FAR = np.array([[1e300, 0.0, -1e300], [1e8, 1e8, 1e8], [-1e4, 3.0, 3.0]])
+PLACES = np.vstack([RNG.normal(3.0, 2.0, (50, 3)), LANDMARKS, FAR])
+
+
+@pytest.mark.parametrize("lengthscale", [(0.7,), (0.5, 2.0, np.inf), (np.inf,), (1e-3,)])
+@pytest.mark.parametrize("name", SKLEARN)
+def test_quick_values_against_landmarks_are_those_of_the_kernel(name, lengthscale):
+    kernel = StationaryKernel(name, lengthscale)
+    quick = LandmarkKernel(kernel, LANDMARKS)
+    np.testing.assert_allclose(quick(PLACES), kernel(PLACES, LANDMARKS), rtol=0, atol=4 * quick.rounding)
+    assert quick.rounding < 1e-12
+
+
+def test_other_kernels_and_wide_clouds_of_landmarks_are_left_as_they_are():
+    kernel = skl.RBF(0.8)
+    assert np.array_equal(LandmarkKernel(kernel, LANDMARKS)(PLACES), kernel(PLACES, LANDMARKS))
+    wide, kernel = np.vstack([LANDMARKS, [[1e9, 0, 0]], [[1e9 + 0.5, 0, 0]]]), StationaryKernel("matern52", (1.0,))
+    found = LandmarkKernel(kernel, wide)(wide)
+    assert np.array_equal(found, kernel(wide, wide))
+    assert 0.6 < found[-1, -2] < 0.9  # by products it would be rounding alone
