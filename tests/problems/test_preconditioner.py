@@ -1,4 +1,4 @@
-"""Second derivatives in closed form, pairs of eigenvectors, the squared kernel, and preconditioners made of them."""
+"""The squared kernel, pairs of eigenvectors, and preconditioners made of them."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ from sosbands.problems import (
     side,
     training_penalty,
 )
-from sosbands.problems.side import MOST_SQUARES, SQUARES_LEFT, SideState
-from sosbands.problems.training_penalty import MIN_ROWS, MOST_PAIRS, pair_features
+from sosbands.problems.side import MOST_SQUARES, SQUARES_LEFT
+from sosbands.problems.training_penalty import MIN_ROWS, MOST_PAIRS
 from sosbands.solvers import solve
 
 PENALTIES = {"b": 5.0, "lam1": 0.5, "lam2": 0.5}
@@ -22,10 +22,6 @@ PENALTIES = {"b": 5.0, "lam1": 0.5, "lam2": 0.5}
 
 def side_term(n=300, ell=0.6, d=1, rank=1e-9):
     return SideTerm.of(low_rank_features(n, d, ell, rank), **PENALTIES)
-
-
-def state_at(term, c):
-    return SideState(term.space.V, term.regulariser.decompose(term.matrix(c)))
 
 
 def residuals(n):
@@ -62,33 +58,6 @@ def many_features(monkeypatch):
     monkeypatch.setattr(side, "SQUARES_LEFT", 1e-6)
     monkeypatch.setattr(training_penalty, "MOST_PAIRS", 10_000)
     monkeypatch.setattr(training_penalty, "TELLING", 0.0)
-
-
-# ---------------------------------------------------------------- pairs of eigenvectors
-
-
-@pytest.mark.parametrize("most", [15, 10_000])
-def test_pair_features_make_the_hessian(most, monkeypatch):
-    """All pairs make it exactly; the strongest leave the least trace, and their diagonal is exact all the same."""
-    monkeypatch.setattr(training_penalty, "FEWEST_PAIRS", 5)
-    monkeypatch.setattr(training_penalty, "MOST_PAIRS", most)
-    term = side_term(80, ell=1.0, d=2)
-    rng = np.random.default_rng(4)
-    state = state_at(term, rng.uniform(0, 5, 80) * (rng.uniform(size=80) < 0.1))
-    assert 1 < state.part.rank < term.space.p
-    H, pairs = state.hessian_block(np.arange(80)), pair_features(state, 0.0)
-    assert len(pairs.Y) == min(most, state.part.n_pairs) == min(most, np.count_nonzero(state.part.pair_weights))
-    np.testing.assert_allclose(np.square(pairs.Y).sum(axis=0) + pairs.left, np.diag(H), rtol=1e-10)
-    remainder = H - pairs.Y.T @ pairs.Y
-    assert np.linalg.eigvalsh(remainder)[0] >= -1e-10 * np.trace(H)
-    if most > 1000:
-        np.testing.assert_allclose(remainder, 0.0, atol=1e-10 * np.abs(H).max())
-        assert not pairs.left.any()
-    else:
-        assert 0 < np.trace(remainder) < 0.2 * np.trace(H)
-    strongest = np.square(pairs.Y).sum(axis=1).min()
-    few = pair_features(state, 1.01 * strongest)
-    assert len(few.Y) == min(len(pairs.Y), max(5, np.count_nonzero(np.square(pairs.Y).sum(axis=1) >= 1.01 * strongest)))
 
 
 # ---------------------------------------------------------------- Newton's equations of the training-set penalty
@@ -185,6 +154,14 @@ def test_inverse_of_what_features_keep(different, matrix_kind, monkeypatch):
     left_lo, left_up = kind.lo.left, kind.up.left
     assert min(left_lo.max(), left_up.max()) > (shift if matrix_kind == "squares" else 0.01)
     assert kind.lo.Y.shape == (6, n)
+    sides = ((kind.lo, kind.up), (H_lo, H_up), problem.state(z).sides, problem.sides)
+    for features, H, state, term in zip(*sides, strict=True):
+        whole = state.hessian_block(np.arange(n))
+        if matrix_kind == "pairs":  # below the Hessian, and its diagonal is exact all the same
+            np.testing.assert_allclose(np.diag(H) + features.left, np.diag(whole), rtol=1e-10)
+            assert np.linalg.eigvalsh(whole - H)[0] >= -1e-10 * np.trace(whole)
+        else:
+            np.testing.assert_allclose(features.left, term.space.squares[2] * np.diag(whole), atol=1e-12)
     delta = scale**2 / 2 + shift + scale**2 * (left_lo + left_up)
     J = np.block([[np.eye(n), np.zeros((n, n)), scale * np.eye(n)], [np.zeros((n, n)), np.eye(n), -scale * np.eye(n)]])
     H = J.T @ np.block([[H_lo, np.zeros((n, n))], [np.zeros((n, n)), H_up]]) @ J

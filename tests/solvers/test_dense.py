@@ -43,23 +43,6 @@ def test_the_hessian_is_that_of_the_problem(coupled):
     np.testing.assert_allclose(H, expected, atol=1e-9 * np.abs(expected).max())
 
 
-def test_the_model_in_a_box_is_solved():
-    rng = np.random.default_rng(0)
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        A = rng.standard_normal((15, 12))
-        H, slope = A.T @ A / 15 + 0.1 * np.eye(12), rng.standard_normal(12)
-        low, high = -rng.uniform(0, 0.5, 12), rng.uniform(0, 0.5, 12)
-        d = dense._in_box(dense.Model(np.arange(12), H, slope, low, high), 1.0, 1e-12)
-        left = slope - H @ d
-        assert (d >= low - 1e-12).all()
-        assert (d <= high + 1e-12).all()
-        free = (d > low) & (d < high)
-        assert np.abs(left[free]).max(initial=0) < 1e-6
-        assert (left[d >= high] > -1e-9).all()
-        assert (left[d <= low] < 1e-9).all()
-
-
 @pytest.mark.parametrize("case", SOFT.values(), ids=SOFT.keys())
 def test_every_problem_with_rows_outside_is_solved_here(case):
     """What the solution is worth, all solvers are asked in test_solvers.py."""

@@ -14,7 +14,6 @@ from sosbands.problems import (
     SymmetricProblem,
     TrainingPenaltyProblem,
 )
-from sosbands.problems.side import Box
 from sosbands.solvers import newton, solve
 
 entry = import_module("sosbands.solvers.solve")  # the function has its name
@@ -71,14 +70,3 @@ def test_the_sample_holds_the_points_that_ask_for_most(monkeypatch):
     soft = entry._telling_rows(OneSidedProblem(SideTerm.of(V, b=1.0, lam1=0.1, lam2=0.5, tau=0.1), sizes))
     assert len(soft) == 40  # a fair sample: quantiles are what counts
     assert set(soft) <= set(rows)
-
-
-def test_only_the_strongest_or_a_share_of_many_may_enter(monkeypatch):
-    box = Box(np.zeros(5), np.full(5, np.inf))
-    monkeypatch.setattr(newton, "ENTERING", 2)
-    z, grad = np.array([0.0, 0.0, 0.0, 1.0, 0.0]), np.array([3.0, 1.0, 2.0, 5.0, -1.0])
-    np.testing.assert_array_equal(newton._left_for_later(z, grad, box), [False, True, False, False, False])
-    monkeypatch.setattr(newton, "ENTERING", 1)
-    monkeypatch.setattr(newton, "ENTERING_SHARE", 2)
-    later = newton._left_for_later(np.zeros(5), np.array([3.0, 1.0, 2.0, 5.0, 4.0]), box)
-    assert later.tolist() == [True, True, True, False, False]

@@ -335,25 +335,31 @@ def test_conjugate_gradients_say_when_they_stop_short(monkeypatch):
     assert not solved
 
 
-def _quadratic(H, *, exact=True):
-    """A problem with this Hessian, and its inverse as preconditioner."""
+def quadratic_model(H, grad, moving, *, exact=True):
+    """Newton's model of a problem with this Hessian, with its inverse as preconditioner, and the step zero."""
 
     def preconditioner(_z, free, shift):
         return (lambda v: np.linalg.solve(H[np.ix_(free, free)] + shift * np.eye(len(v)), v)) if exact else None
 
-    return SimpleNamespace(
+    problem = SimpleNamespace(
         curvature=1.0,
         hessian_product=lambda _z, support: lambda v: H[np.ix_(support, support)] @ v,
         preconditioner=preconditioner,
     )
+    return newton.Model(problem, np.zeros_like(grad), grad, moving, damping=0.01), np.zeros_like(grad)
+
+
+def positive_definite(rng, n):
+    B = rng.standard_normal((n, n))
+    return B @ B.T + np.eye(n)
 
 
 def test_a_model_goes_on_from_its_last_step():
     """Guess after guess of the free variables: the step solves its equations, the slope is that of the whole step."""
     rng = np.random.default_rng(9)
-    H = _positive_definite(rng, 12)
+    H = positive_definite(rng, 12)
     grad, moving = rng.standard_normal(12), np.arange(12) != 5
-    model, d = newton.Model(_quadratic(H), np.zeros(12), grad, moving, damping=0.01), np.zeros(12)
+    model, d = quadratic_model(H, grad, moving)
     for fixed in ([0, 1], [0, 1, 2], [2, 7], [1]):
         d[fixed] = rng.standard_normal(len(fixed))
         free = moving & ~np.isin(np.arange(12), fixed)
@@ -370,9 +376,9 @@ def test_a_model_goes_on_from_its_last_step():
 def test_a_model_whose_first_guess_asks_for_nothing_solves_the_next(first):
     """No variable is free at first, or those that are have no slope."""
     rng = np.random.default_rng(10)
-    H, moving = _positive_definite(rng, 8), np.ones(8, dtype=bool)
+    H, moving = positive_definite(rng, 8), np.ones(8, dtype=bool)
     grad = np.where(np.arange(8) < 3, 0.0, rng.standard_normal(8))
-    model, d = newton.Model(_quadratic(H), np.zeros(8), grad, moving, damping=0.01), np.zeros(8)
+    model, d = quadratic_model(H, grad, moving)
     model.solve(d, np.isin(np.arange(8), first))
     assert not d.any()
     model.solve(d, moving)
@@ -383,9 +389,9 @@ def test_a_model_whose_first_guess_asks_for_nothing_solves_the_next(first):
 def test_a_model_asks_for_no_more_digits_than_its_right_hand_side_has():
     """After a first guess with hardly any slope the next one is solved to a part of its own."""
     rng = np.random.default_rng(11)
-    H, moving = _positive_definite(rng, 100), np.ones(100, dtype=bool)
+    H, moving = positive_definite(rng, 100), np.ones(100, dtype=bool)
     grad = np.where(np.arange(100) < 3, 1e-12, 1.0)
-    model, d = newton.Model(_quadratic(H, exact=False), np.zeros(100), grad, moving, damping=0.01), np.zeros(100)
+    model, d = quadratic_model(H, grad, moving, exact=False)
     model.solve(d, np.arange(100) < 3)
     before = model.products
     slope = model.solve(d, moving)
@@ -393,8 +399,3 @@ def test_a_model_asks_for_no_more_digits_than_its_right_hand_side_has():
     residual = np.linalg.norm(slope - model.shift * d)
     assert 1e-6 * np.linalg.norm(grad) < residual <= 1e-2 * np.linalg.norm(grad) * (1 + 1e-9)
     assert model.products - before < 60
-
-
-def _positive_definite(rng, n):
-    B = rng.standard_normal((n, n))
-    return B @ B.T + np.eye(n)
