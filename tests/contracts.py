@@ -5,12 +5,15 @@ Every check raises AssertionError; the test modules run them on the real objects
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
+from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.problems import (
     AsymmetricProblem,
     OperatorPenaltyProblem,
@@ -34,6 +37,12 @@ def square_root(K):
     w, Q = np.linalg.eigh(K)
     keep = w > 1e-12 * w[-1]
     return np.sqrt(w[keep])[:, None] * Q[:, keep].T
+
+
+def low_rank_features(n, d=1, ell=0.4, left_out=1e-7):
+    """The library's, of uniform points."""
+    X = np.random.default_rng(n + d).uniform(-1, 1, (n, d))
+    return learn_features(X, StationaryKernel("matern52", (ell,)), left_out).V
 
 
 def positive_part(M):
@@ -103,20 +112,23 @@ class Case:
     def targets(self):
         return (np.abs(self.r),) if self.is_symmetric else (-self.r, self.r)
 
-    def problem(self, classes=None):
-        """The library's problem; `classes` replaces some of its classes by others."""
-        classes = classes or {}
+    def problem(self, broken=None):
+        """The library's problem, or one of the class `broken` that is derived from its own."""
+
+        def kind(base):
+            return broken if broken is not None and issubclass(broken, base) else base
+
         V_lo, V_up = self.features
         lower = SideTerm.of(V_lo, **self.penalties)
         upper = SideTerm.of(V_up, **self.penalties) if self.ell[0] != self.ell[1] else lower
         if self.is_symmetric:
             shared = SideTerm(lower.space, lower.cost.shared)
-            return classes.get("symmetric", SymmetricProblem)(shared, self.r)
+            return kind(SymmetricProblem)(shared, self.r)
         if not any(self.lam_pen):
-            return classes.get("asymmetric", AsymmetricProblem)(lower, upper, self.r)
+            return kind(AsymmetricProblem)(lower, upper, self.r)
         if self.kind == "operator":
-            return classes.get("operator", OperatorPenaltyProblem)(lower, self.r, *self.lam_pen)
-        return classes.get("training", TrainingPenaltyProblem)(lower, upper, self.r, self.lam_pen[1])
+            return kind(OperatorPenaltyProblem)(lower, self.r, *self.lam_pen)
+        return kind(TrainingPenaltyProblem)(lower, upper, self.r, self.lam_pen[1])
 
     def objective(self, *operators):
         """Two-sided objective of dense operators (one, counted twice, in the symmetric limit)."""
@@ -173,6 +185,15 @@ CASES = {
 }
 
 
+def of_every_kind(term, r, lam_pen=1.0, nuclear=0.0):
+    return {
+        "asymmetric": AsymmetricProblem(term, term, r),
+        "symmetric": SymmetricProblem(term, r),
+        "training": TrainingPenaltyProblem(term, term, r, lam_pen),
+        "operator": OperatorPenaltyProblem(term, r, nuclear, lam_pen),
+    }
+
+
 # ---------------------------------------------------------------- the contract of a dual problem
 
 
@@ -215,19 +236,19 @@ def check_hessian_product(problem):
     """Minus the Hessian on a support: differences of gradients, symmetric, positive semidefinite, calls independent."""
     rng = np.random.default_rng(2)
     h = 1e-6
-    for z in random_points(problem, 3):
-        for share in (1.0, 0.5, 0.1):
-            support = rng.uniform(size=problem.n_variables) < share
-            support[rng.integers(problem.n_variables)] = True
+    for part, share in product(parts_of(problem), (1.0, 0.5, 0.1)):
+        for z in random_points(part, 3):
+            support = rng.uniform(size=part.n_variables) < share
+            support[rng.integers(part.n_variables)] = True
             d, e = rng.standard_normal((2, np.count_nonzero(support)))
             before = d.copy()
-            product = problem.hessian_product(z, support)
-            Hd, He = product(d), product(e)
-            assert np.array_equal(product(d), Hd), "one product changes the next"
+            times = part.hessian_product(z, support)
+            Hd, He = times(d), times(e)
+            assert np.array_equal(times(d), Hd), "one product changes the next"
             assert np.array_equal(d, before), "the direction was written to"
-            step = np.zeros(problem.n_variables)
+            step = np.zeros(part.n_variables)
             step[support] = h * d
-            difference = (problem.value_and_grad(z - step)[1] - problem.value_and_grad(z + step)[1]) / (2 * h)
+            difference = (part.value_and_grad(z - step)[1] - part.value_and_grad(z + step)[1]) / (2 * h)
             assert np.linalg.norm(difference[support] - Hd) <= 1e-5 * np.linalg.norm(Hd)
             assert abs(e @ Hd - d @ He) <= 1e-9 * np.linalg.norm(e) * np.linalg.norm(Hd), "not symmetric"
             assert d @ Hd >= 0, "not positive semidefinite"
@@ -245,16 +266,15 @@ def check_concavity(problem):
             assert problem.value_and_grad((x + y) / 2)[0] >= (at_x + at_y) / 2 - slack, "below its chord"
 
 
-def check_certificate(case, problem, certificate):
+def check_certificate(problem, case, certificate):
     """Bounds, feasibility and values of one certificate, all recomputed from dense operators."""
     scale = max(abs(case.optimum()), 1e-12)
     assert certificate.dual_value <= case.optimum() + 1e-6 * scale, "the dual value is no lower bound"
     assert certificate.primal_value >= case.optimum() - 1e-6 * scale, "the primal value is no upper bound"
-    assert certificate.dual_value <= certificate.primal_value
+    assert certificate.gap >= -1e-12
     assert np.isfinite(certificate.primal_value)
-    assert np.isclose(
-        certificate.gap, (certificate.primal_value - certificate.dual_value) / certificate.primal_value, rtol=1e-12
-    )
+    gap = (certificate.primal_value - certificate.dual_value) / certificate.primal_value
+    assert certificate.gap == pytest.approx(gap, rel=1e-12)
     operators = [dense(side) for side in certificate.sides]
     for A, side, V, target in zip(operators, certificate.sides, case.features, case.targets(), strict=False):
         f = values_at(A, V)
@@ -269,34 +289,39 @@ def check_certificate(case, problem, certificate):
     np.testing.assert_allclose(certificate.primal_value, case.objective(*operators), rtol=1e-8)
 
 
-def check_certificates_anywhere(case, problem):
+def check_certificates_anywhere(problem, case):
     for size in (0.0, 1e-3, 0.1, 1.0, 100.0):
         for z in random_points(problem, 6, count=2, size=size):
             before = z.copy()
             certificate = problem.certificate(z)
             assert np.array_equal(z, before), "the point was written to"
-            check_certificate(case, problem, certificate)
+            check_certificate(problem, case, certificate)
             inside = problem.bounds.clip(z)
             np.testing.assert_allclose(
                 certificate.dual_value, problem.value_and_grad(inside)[0], rtol=1e-12, atol=1e-12
             )
     outside = next(random_points(problem, 7)) - 2.0  # some multipliers negative, or above their ceiling: clipped
-    check_certificate(case, problem, problem.certificate(outside))
+    check_certificate(problem, case, problem.certificate(outside))
     inside = problem.bounds.clip(outside)
     assert problem.certificate(outside).dual_value == problem.certificate(inside).dual_value
 
 
-def check_optimum(case, problem):
+def check_optimum(problem, case, solver="lbfgs"):
     """Bounds enclose the optimum all along a solve, and meet at it."""
-    result = solve(problem, tol=1e-6, solver="lbfgs", max_iterations=500)
     scale = case.optimum()
-    check_certificate(case, problem, result.certificate)
+    with patch.object(np.linalg, "eigh", wraps=np.linalg.eigh) as made:
+        result = solve(problem, tol=1e-6, solver=solver, max_iterations=500)
+    assert result.decompositions == made.call_count or solver not in ("newton", "lbfgs")
+    check_certificate(problem, case, result.certificate)
     if len(parts_of(problem)) == 1:  # else the rows are those of the parts
         for row in result.history:
             assert row.dual_value <= case.optimum() + 1e-6 * scale
             assert row.primal_value >= case.optimum() - 1e-6 * scale
+        assert min(row.gap for row in result.history) == pytest.approx(result.certificate.gap)
+        assert np.all(np.diff([row.decompositions for row in result.history]) >= 0)
     assert result.status == Status.CONVERGED
-    assert abs(result.certificate.dual_value - case.optimum()) <= 2e-6 * scale
+    assert abs(result.certificate.dual_value - case.optimum()) <= 2e-6 * scale  # SDP values have six digits
+    return result
 
 
 def check_round_trip(problem):
@@ -304,21 +329,20 @@ def check_round_trip(problem):
         np.testing.assert_allclose(problem.start_from(problem.dual_point(z)), z, rtol=1e-12, atol=1e-14)
 
 
-def check_decompositions(problem, made):
-    """Every eigendecomposition is counted; `made` returns how many there really were."""
+def check_decompositions(problem):
+    """Every eigendecomposition is counted, and none is made twice."""
     z, other = random_points(problem, 9, count=2)
-    start = problem.decompositions - made()
-    problem.value_and_grad(z)
-    once = problem.decompositions
-    assert once - made() == start
-    assert made() > 0
-    problem.certificate(z)
-    problem.value_and_grad(z)
-    assert problem.decompositions == once, "the point just evaluated was decomposed again"
-    assert once - made() == start
-    problem.certificate(other)
-    assert problem.decompositions > once
-    assert problem.decompositions - made() == start
+    start = problem.decompositions
+    with patch.object(np.linalg, "eigh", wraps=np.linalg.eigh) as made:
+        problem.value_and_grad(z)
+        once = problem.decompositions
+        assert once - start == made.call_count > 0
+        problem.certificate(z)
+        problem.value_and_grad(z)
+        assert problem.decompositions == once, "the point just evaluated was decomposed again"
+        assert made.call_count == once - start
+        problem.certificate(other)
+        assert problem.decompositions - start == made.call_count > once - start
 
 
 def check_parts(problem):
@@ -415,3 +439,17 @@ def manufacture(V, *, b, lam1, lam2, lam_pen=0.0, squares=5, size=4.0, seed=0):
     assert dual > 0
     assert abs(primal - dual) <= 1e-8 * dual, "the construction is not optimal"
     return Manufactured(V, r, dual, A_lo, A_up)
+
+
+def check_known(result, known, lam2):
+    """The known value between the bounds and near them, and operators as near as strong convexity says."""
+    assert result.status == Status.CONVERGED
+    certificate = result.certificate
+    assert certificate.gap <= 1e-6
+    assert abs(certificate.dual_value - known.value) <= 1e-6 * known.value
+    assert certificate.dual_value <= known.value * (1 + 1e-8)
+    assert certificate.primal_value >= known.value * (1 - 1e-8)
+    # lam2 ||A - A*||² over the sides is at most P - P*
+    sides = zip(certificate.sides, (known.lower, known.upper), strict=True)
+    distance = sum(np.sum((dense(side) - A) ** 2) for side, A in sides)
+    assert lam2 * distance <= certificate.primal_value - known.value + 1e-8 * known.value

@@ -20,7 +20,7 @@ def data(n=40, seed=0):
 
 def learn(X, r, coverages=COVERAGES, **settings):
     bands = learn_nested_bands(X, r, coverages, **{**SETTINGS, **settings})
-    assert all(step.status == Status.CONVERGED and 0 <= step.gap <= TOL for step in bands.steps)
+    assert all(step.status == Status.CONVERGED and -1e-12 <= step.gap <= TOL for step in bands.steps)
     return bands
 
 
@@ -97,8 +97,11 @@ def test_each_band_covers_about_its_share():
     X, r = data(n=150, seed=3)
     bands = learn(X, r, width_penalty=300.0, symmetry_penalty=0.0)
     for k, c in enumerate(COVERAGES):
-        held = np.mean((-bands.values_lower[:, k] <= r) & (r <= bands.values_upper[:, k]))
-        assert held == pytest.approx(c, abs=0.08)
+        below, above = bands.values_lower[:, k], bands.values_upper[:, k]
+        # rows that lie on the band are in or out by rounding
+        inside, near = (np.mean((-below - room <= r) & (r <= above + room)) for room in (-1e-3, 1e-3))
+        assert inside - 0.02 <= c <= near + 0.02
+        assert near - inside < 0.2
     np.testing.assert_allclose(bands.lower(X), bands.values_lower, atol=1e-7)
 
 

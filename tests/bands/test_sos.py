@@ -67,10 +67,6 @@ def test_values_at_the_learning_points_are_those_that_were_constrained():
     )
 
 
-def test_far_away_the_function_is_zero():
-    np.testing.assert_array_equal(SoSFunction(FEATURES, factor(3), 0.1)([[1e6, 0.0], [0.0, -1e200]]), 0.0)
-
-
 finite = st.floats(-1e3, 1e3, allow_nan=False)
 
 
@@ -106,8 +102,7 @@ def check_memory(f, points):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # the values (in parts, and joined) and a few blocks of 2 MB
-    assert peak < 2 * 8 * len(points) + 20e6
+    assert peak < 2 * 8 * len(points) + 3e6  # the values (in parts, and joined) and a few blocks of 0.2 MB
 
 
 @pytest.mark.parametrize(("d", "rank", "dtype"), [(1, "exact", float), (40, "exact", np.float32), (40, 2, np.float32)])
@@ -116,40 +111,12 @@ def test_memory_does_not_grow_with_the_number_of_points(d, rank, dtype, monkeypa
     rng = np.random.default_rng(2)
     features = learn_features(rng.uniform(-1, 1, (40, d)), StationaryKernel("matern52", (0.5,)), rank)
     f = SoSFunction(features, np.ones((features.rank, 2)))
-    points = rng.uniform(size=(200_000, d)).astype(dtype)
-    check_memory(f, points)  # all points as double precision, or their kernel matrix, would take 64 MB
+    points = rng.uniform(size=(30_000, d)).astype(dtype)
+    monkeypatch.setattr(features_module, "BLOCK_VALUES", 25_000)
+    check_memory(f, points)  # all points as double precision, or their kernel matrix, would take 9.6 MB
     monkeypatch.setattr(features_module, "BLOCK_VALUES", 10**9)  # everything in one block must be rejected
     with pytest.raises(AssertionError):
         check_memory(f, points)
-
-
-def test_points_are_checked_once_per_call(monkeypatch):
-    calls = []
-    check_array = features_module.check_array
-    monkeypatch.setattr(
-        features_module, "check_array", lambda X, **options: calls.append(1) or check_array(X, **options)
-    )
-    monkeypatch.setattr(features_module, "BLOCK_VALUES", 24)
-    SoSFunction(FEATURES, factor(3))(GRID)
-    assert len(calls) == 1
-
-
-@pytest.mark.parametrize(
-    ("points", "message"),
-    [
-        ([[0.0, np.nan]], "Input X contains NaN"),
-        ([[0.0, np.inf]], "Input X contains infinity"),
-        ([0.0, 1.0], r"X has shape \(2,\): expected \(rows, 2\)"),
-        (np.zeros((3, 1)), r"X has shape \(3, 1\): expected \(rows, 2\)"),
-    ],
-)
-def test_bad_points(points, message):
-    with pytest.raises(ValueError, match=message):
-        SoSFunction(FEATURES, factor(1))(points)
-
-
-def test_no_points():
-    assert SoSFunction(FEATURES, factor(1))(np.zeros((0, 2))).shape == (0,)
 
 
 def test_precomputed_and_string_kernels():
@@ -158,6 +125,7 @@ def test_precomputed_and_string_kernels():
     B = factor(3)
     cross = FEATURES.kernel(GRID, X)
     np.testing.assert_allclose(SoSFunction(features, B)(cross), SoSFunction(FEATURES, B)(GRID), rtol=1e-9, atol=1e-12)
+    assert SoSFunction(features, B)(cross[:0]).shape == (0,)
     with pytest.raises(ValueError, match=r"expected \(rows, 25\), kernel values against the learning points"):
         SoSFunction(features, B)(cross[:, :12])
 
@@ -167,13 +135,10 @@ def test_precomputed_and_string_kernels():
     np.testing.assert_allclose(SoSFunction(lengths, np.array([[2.0]]))(["", "a", "abcd"]), [0.0, 4.0, 64.0], rtol=1e-14)
 
 
-@pytest.mark.parametrize("B", [np.zeros(12), np.zeros((11, 2)), np.zeros((2, 12))])
-def test_a_factor_has_one_row_per_feature(B):
-    with pytest.raises(ValueError, match=r"B has shape .*: expected 12 rows"):
-        SoSFunction(FEATURES, B)
-
-
-@pytest.mark.parametrize("ridge", [-1e-9, np.nan, np.inf])
-def test_a_ridge_is_not_negative(ridge):
-    with pytest.raises(ValueError, match="ridge=.*>= 0"):
-        SoSFunction(FEATURES, factor(1), ridge)
+def test_bad_factors_and_ridges_are_named():
+    for B in (np.zeros(12), np.zeros((11, 2)), np.zeros((2, 12))):
+        with pytest.raises(ValueError, match=r"B has shape .*: expected 12 rows"):
+            SoSFunction(FEATURES, B)
+    for ridge in (-1e-9, np.nan, np.inf):
+        with pytest.raises(ValueError, match="ridge=.*>= 0"):
+            SoSFunction(FEATURES, factor(1), ridge)

@@ -49,6 +49,8 @@ def test_noise_features():
     learning = NoiseView.of("model", "prediction+scale", FACTS).points(FACTS)
     np.testing.assert_allclose(learning.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(learning.std(axis=0), 1, rtol=1e-12)
+    same = RowFacts(FACTS.points, np.full(N, 7.0), {})
+    assert NoiseView.of("none", "prediction", same).points(same).tolist() == [[0.0]] * N
 
 
 def test_a_view_knows_which_scales_to_ask_for():
@@ -58,11 +60,6 @@ def test_a_view_knows_which_scales_to_ask_for():
     assert NoiseView.of("both", "inputs", FACTS).scales == {"forest", "model"}
     assert NoiseView.of("none", "prediction", FACTS).scales == set()
     assert needed_scales("model", "inputs+scale") == {"forest", "model"}
-
-
-def test_a_constant_column_stays_at_zero():
-    same = RowFacts(FACTS.points, np.full(N, 7.0), {})
-    assert NoiseView.of("none", "prediction", same).points(same).tolist() == [[0.0]] * N
 
 
 def test_rows_are_taken_from_all_of_it():

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.linalg import cholesky
 from scipy.spatial.distance import cdist
@@ -40,64 +41,37 @@ def check_features(features, X, K):
     assert features.smallest_ratio == pytest.approx(1.0, abs=2 * n * EPS)
 
 
-def points(case, rng):
-    """Learning points that are easy to get wrong."""
-    different = uniform(rng, 40, 2)
-    return {
-        "one": uniform(rng, 1, 2),
-        "two": uniform(rng, 2, 1),
-        "two equal": np.ones((2, 3)),
-        "all equal": np.full((30, 2), 0.1),
-        "n=500, d=1": uniform(rng, 500, 1),
-        "n=300, d=5": uniform(rng, 300, 5),
-        "repeated": np.repeat(different, 3, axis=0),
-        "nearly repeated": np.repeat(different, 2, axis=0) + 1e-9 * rng.normal(size=(80, 2)),
-        "a constant feature": np.column_stack([uniform(rng, 60, 1), np.full(60, 3.0)]),
-    }[case]
+def repeated(rng, times):
+    return np.repeat(uniform(rng, 40, 2), times, axis=0)
+
+
+POINTS = {  # that are easy to get wrong
+    "one": lambda rng: uniform(rng, 1, 2),
+    "two": lambda rng: uniform(rng, 2, 1),
+    "two equal": lambda _: np.ones((2, 3)),
+    "all equal": lambda _: np.full((30, 2), 0.1),
+    "n=250, d=1": lambda rng: uniform(rng, 250, 1),
+    "n=150, d=5": lambda rng: uniform(rng, 150, 5),
+    "repeated": lambda rng: repeated(rng, 3),
+    "nearly repeated": lambda rng: repeated(rng, 2) + 1e-9 * rng.normal(size=(80, 2)),
+    "a constant feature": lambda rng: np.column_stack([uniform(rng, 60, 1), np.full(60, 3.0)]),
+}
 
 
 @pytest.mark.parametrize("ell", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("name", ["matern52", "matern32", "matern12", "gaussian"])
-@pytest.mark.parametrize(
-    "case",
-    [
-        "one",
-        "two",
-        "two equal",
-        "all equal",
-        "n=500, d=1",
-        "n=300, d=5",
-        "repeated",
-        "nearly repeated",
-        "a constant feature",
-    ],
-)
+@pytest.mark.parametrize("case", POINTS)
 def test_exact_features(case, name, ell, rng):
-    X, kernel = points(case, rng), StationaryKernel(name, (ell,))
+    X, kernel = POINTS[case](rng), StationaryKernel(name, (ell,))
     check_features(learn_features(X, kernel), X, kernel(X, X))
 
 
-def test_rank_counts_the_different_rows(rng):
-    X = np.repeat(uniform(rng, 40, 2), 3, axis=0)
-    assert learn_features(X, StationaryKernel("matern12", (0.5,))).rank == 40
+def test_numerical_rank(rng):
+    assert learn_features(repeated(rng, 3), StationaryKernel("matern12", (0.5,))).rank == 40
     assert learn_features(np.ones((9, 2)), StationaryKernel("matern52", (0.5,))).rank == 1
-
-
-def test_numerically_singular_kernels_keep_the_numerical_rank(rng):
-    X = uniform(rng, 500, 1)
-    features = learn_features(X, StationaryKernel("gaussian", (1.0,)))
-    assert 8 <= features.rank <= 20
-    assert np.square(np.diag(features.L)).min() > 500 * EPS
-
-
-def test_equal_to_plain_cholesky_when_well_conditioned(rng):
-    X, Z = uniform(rng, 30, 2), uniform(rng, 11, 2)
-    kernel = StationaryKernel("matern32", (0.5,))
-    features = learn_features(X, kernel)
-    plain = np.linalg.solve(cholesky(kernel(X, X), lower=True), kernel(X, Z))
-    # the two maps differ by a rotation: equal inner products
-    Phi = features.transform(Z)
-    np.testing.assert_allclose(Phi.T @ Phi, plain.T @ plain, rtol=0, atol=1e-11)
+    smooth = learn_features(uniform(rng, 250, 1), StationaryKernel("gaussian", (1.0,)))
+    assert 8 <= smooth.rank <= 20
+    assert np.square(np.diag(smooth.L)).min() > 250 * EPS
 
 
 def test_the_contract_rejects_jitter_and_wrong_pivots(rng):
@@ -155,7 +129,7 @@ def test_both_factorisations_agree(n, d, name, rng):
     X = uniform(rng, n, d)
     scale = rng.uniform(0.5, 2, n)  # different diagonal entries: no ties
     K = scale[:, None] * StationaryKernel(name, (0.7,))(X, X) * scale
-    floor = 1e-10
+    floor = 1e-8  # below, the order of the pivots could be rounding
     V_dense, pivots_dense = dense_pivoted_cholesky(K, floor)
     V_greedy, pivots_greedy = greedy(K, floor)
     for V, pivots in ((V_dense, pivots_dense), (V_greedy, pivots_greedy)):
@@ -174,8 +148,7 @@ def test_the_factorisation_check_rejects_other_pivots(rng):
 
 def test_greedy_with_ties_and_more_rows_than_one_block():
     K = np.diag(np.repeat([3.0, 2.0], 100))
-    V, pivots = greedy(K, 1e-12)
-    V_dense, pivots_dense = dense_pivoted_cholesky(K, 1e-12)
+    (V, pivots), (V_dense, pivots_dense) = greedy(K, 1e-12), dense_pivoted_cholesky(K, 1e-12)
     np.testing.assert_array_equal(V.T @ V, V_dense.T @ V_dense)
     assert set(pivots[:100]) == set(pivots_dense[:100]) == set(range(100))
 
@@ -195,9 +168,9 @@ def test_blocks_of_pivots_need_few_more_than_one_by_one(d, trace, rng):
     assert np.linalg.eigvalsh(K - V.T @ V).min() > -1e-10
 
 
-@pytest.mark.parametrize("max_rank", [255, 256, 257, 300, 520, 700])
+@pytest.mark.parametrize("max_rank", [255, 256, 257, 520])
 def test_the_buffer_grows_up_to_any_largest_rank(max_rank, rng):
-    X = uniform(rng, 700, 6)
+    X = uniform(rng, 540, 6)
     K = StationaryKernel("matern32", (0.5,))(X, X)
     V, pivots = greedy(K, 1e-12, max_rank=max_rank, block=64)
     assert len(V) == len(set(pivots)) == max_rank
@@ -274,39 +247,28 @@ def test_a_fraction_leaves_out_at_most_that_trace_with_the_fewest_features(fract
     assert features.rank == 1 or left[-2] > fraction
 
 
-def test_ratio_and_trace_with_different_variances():
+def test_shares_kept_by_hand():
     K = np.diag([4.0, 2.0, 1.0])
     with pytest.warns(LowRankWarning, match="the 2 features keep only 0 of the kernel"):
         features = learn_features(K, PrecomputedKernel(), 2)
     assert features.trace_left_out == pytest.approx(1 / 7, rel=1e-14)
     assert features.smallest_ratio == 0.0
     np.testing.assert_array_equal(features.landmarks, [0, 1])
-
-
-def test_a_point_without_variance_does_not_count():
-    features = learn_features(np.diag([4.0, 0.0]), PrecomputedKernel())
-    assert (features.rank, features.trace_left_out, features.smallest_ratio) == (1, 0.0, 1.0)
+    features = learn_features(np.diag([4.0, 0.0]), PrecomputedKernel(), np.int64(50))  # more than there can be
+    assert (features.rank, features.trace_left_out, features.smallest_ratio) == (
+        1,
+        0.0,
+        1.0,
+    )  # without variance: not counted
 
 
 def test_low_rank_warning_is_below_one_half():
-    # k(x, 0) = s gives K_hat / K = s^2 at x for the single pivot 0
-    for s, warns in ((np.sqrt(0.49), True), (np.sqrt(0.51), False)):
-        K = np.array([[1.0, s], [s, 1.0]])
-        if warns:
-            with pytest.warns(LowRankWarning, match="0.49.*raise `rank`"):
-                learn_features(K, PrecomputedKernel(), 1)
-        else:
-            assert learn_features(K, PrecomputedKernel(), 1).smallest_ratio == pytest.approx(0.51)
+    def learnt(share):  # k(x, 0) = s gives K_hat / K = s^2 at x for the single pivot 0
+        return learn_features(np.array([[1.0, np.sqrt(share)], [np.sqrt(share), 1.0]]), PrecomputedKernel(), 1)
 
-
-@pytest.mark.parametrize("rank", [0, -1, 0.0, 1.0, 1.5, -0.1, np.nan, np.inf, True, None, "full", [3]])
-def test_bad_ranks(rank):
-    with pytest.raises(ValueError, match="rank=.*expected 'auto', 'exact', an int >= 1 or a float"):
-        learn_features(np.eye(3), PrecomputedKernel(), rank)
-
-
-def test_a_rank_above_n_is_n(rng):
-    assert learn_features(uniform(rng, 10, 2), StationaryKernel("matern12", (1.0,)), np.int64(50)).rank == 10
+    assert learnt(0.51).smallest_ratio == pytest.approx(0.51)
+    with pytest.warns(LowRankWarning, match="0.49.*raise `rank`"):
+        learnt(0.49)
 
 
 # ---- matrices that are no kernels -----------------------------------------------------------------------------------
@@ -338,17 +300,15 @@ def test_indefinite_matrices_are_errors(name, rank):
         learn_features(K, PrecomputedKernel(), rank)
 
 
-@pytest.mark.parametrize("negative", [-1e-3, -1e-6, -1e-10])
-def test_slightly_indefinite_matrices_are_errors(negative, rng):
-    with pytest.raises(NotPositiveSemidefiniteError):
-        learn_features(slightly_indefinite(rng, negative), PrecomputedKernel())
-
-
-def test_rounding_is_not_an_error(rng):
-    K = slightly_indefinite(rng, 0.0)
-    K = (K + K.T) / 2
-    check = learn_features(K, PrecomputedKernel())
-    np.testing.assert_allclose(check.V.T @ check.V, K, rtol=0, atol=1e-13)
+@pytest.mark.parametrize("negative", [-1e-3, -1e-10, 0.0])
+def test_slightly_indefinite_matrices_are_errors_and_rounding_is_none(negative, rng):
+    K = slightly_indefinite(rng, negative)
+    if negative:
+        with pytest.raises(NotPositiveSemidefiniteError):
+            learn_features(K, PrecomputedKernel())
+    else:
+        V = learn_features((K + K.T) / 2, PrecomputedKernel()).V
+        np.testing.assert_allclose(V.T @ V, K, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize(("d", "ell"), [(1, 1.0), (1, 10.0), (3, 1.0)])
@@ -363,16 +323,10 @@ def test_single_precision_rounding_is_not_an_error(d, ell, rng):
     np.testing.assert_allclose(features.transform(K), features.V, rtol=0, atol=1e-10)
 
 
-def test_zero_kernel():
-    for X, kernel in (
-        (np.zeros((3, 3)), PrecomputedKernel()),
-        (np.zeros((3, 3)), CallableKernel(lambda A, B: A @ B.T)),
-    ):
+def test_zero_and_infinite_kernels():
+    for kernel in (PrecomputedKernel(), CallableKernel(lambda A, B: A @ B.T)):
         with pytest.raises(InfeasibleProblemError, match="zero at all learning points"):
-            learn_features(X, kernel)
-
-
-def test_an_infinite_diagonal_is_an_error():
+            learn_features(np.zeros((3, 3)), kernel)
     with pytest.raises(ValueError, match="finite"):
         learn_features(np.array([[np.inf]]), PrecomputedKernel())
 
@@ -380,39 +334,49 @@ def test_an_infinite_diagonal_is_an_error():
 # ---- new points -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def numeric(rng):
-    return learn_features(uniform(rng, 20, 3), StationaryKernel("matern52", (1.0,)))
+PLACES = uniform(np.random.default_rng(0), 20, 3)
+MATERN = StationaryKernel("matern52", (1.0,))
+K = MATERN(PLACES, PLACES)
+LEARNT = {
+    "points": learn_features(PLACES, MATERN),
+    "matrix": learn_features(K, PrecomputedKernel(), rank=15),
+    "function": learn_features(PLACES, resolve_kernel(MATERN.__call__, "median", PLACES)),
+}
 
 
 @pytest.mark.parametrize(
-    ("X", "message"),
+    ("kind", "X", "message"),
     [
-        ([[1.0, np.nan, 2.0]], "Input X contains NaN"),
-        ([[1.0, np.inf, 2.0]], "Input X contains infinity"),
-        ([[1.0, 2.0, -np.inf]], "Input X contains infinity"),
-        (np.zeros(3), r"X has shape \(3,\): expected \(rows, 3\), as the learning points"),
-        (np.zeros((5, 2)), r"X has shape \(5, 2\): expected \(rows, 3\)"),
-        (np.zeros((0, 2)), r"X has shape \(0, 2\): expected \(rows, 3\)"),
-        (np.zeros((2, 3, 1)), r"X has shape \(2, 3, 1\): expected \(rows, 3\)"),
-        (1.0, r"X has shape \(\): expected \(rows, 3\)"),
-        (None, r"X has shape \(\): expected \(rows, 3\)"),
-        ([["a", "b", "c"]], "numeric"),
+        ("points", [[1.0, np.nan, 2.0]], "Input X contains NaN"),
+        ("points", [[1.0, np.inf, 2.0]], "Input X contains infinity"),
+        ("points", [[1.0, 2.0, -np.inf]], "Input X contains infinity"),
+        ("points", np.zeros(3), r"X has shape \(3,\): expected \(rows, 3\), as the learning points"),
+        ("points", np.zeros((5, 2)), r"X has shape \(5, 2\): expected \(rows, 3\)"),
+        ("points", np.zeros((0, 2)), r"X has shape \(0, 2\): expected \(rows, 3\)"),
+        ("points", np.zeros((2, 3, 1)), r"X has shape \(2, 3, 1\): expected \(rows, 3\)"),
+        ("points", 1.0, r"X has shape \(\): expected \(rows, 3\)"),
+        ("points", None, r"X has shape \(\): expected \(rows, 3\)"),
+        ("points", [["a", "b", "c"]], "numeric"),
+        ("matrix", np.zeros((4, 5)), r"X has shape \(4, 5\): expected \(rows, 20\), kernel values against"),
+        ("matrix", K[0], r"X has shape \(20,\)"),
+        ("matrix", np.full((4, 20), np.nan), "NaN"),
+        ("function", np.zeros((4, 2)), r"X has shape \(4, 2\): expected \(rows, 3\)"),
+        ("function", "word", r"X has shape \(\): expected \(rows, 3\)"),
+        ("function", [[np.nan, 0.0, 0.0]], "the kernel callable returned NaN or inf for some rows of X"),
     ],
 )
-def test_bad_new_points(X, message, numeric):
+def test_bad_new_points(kind, X, message):
     with pytest.raises(ValueError, match=message):
-        numeric.transform(X)
+        LEARNT[kind].transform(X)
 
 
-class Frame:
-    """The part of a data frame that conversion to an array uses."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def __array__(self, dtype=None, copy=None):  # noqa: ARG002
-        return np.array(self.values, dtype=dtype)
+def test_no_new_points_and_rows_of_a_matrix():
+    for kind, features in LEARNT.items():
+        none = np.zeros((0, 20 if kind == "matrix" else 3))
+        assert features.transform(none).shape == (features.rank, 0)
+    given = LEARNT["matrix"]
+    assert given.point_shape == (20,)
+    np.testing.assert_allclose(given.transform(K[:3].tolist()), given.V[:, :3], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -420,16 +384,17 @@ class Frame:
     [
         np.ndarray.tolist,
         np.asfortranarray,
-        Frame,
+        pd.DataFrame,
         lambda X: X.astype(object),
         lambda X: X.astype(np.float32),
         lambda X: X.astype(int),
         lambda X: np.repeat(X, 2, axis=0)[::2],
     ],
 )
-def test_good_new_points(convert, numeric):
+def test_good_new_points(convert):
     X = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 1.0]])
-    np.testing.assert_allclose(numeric.transform(convert(X)), numeric.transform(X), rtol=0, atol=1e-14)
+    found, expected = (LEARNT["points"].transform(each) for each in (convert(X), X))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, int, bool])
@@ -455,43 +420,6 @@ def test_callables_see_the_points_as_they_are(rng):
     np.testing.assert_allclose(
         features.transform([[4], [1]]).T @ features.V, table[[4, 1]][:, [0, 1, 3, 5]], atol=1e-12
     )
-
-
-def test_no_new_points(numeric):
-    assert numeric.transform(np.zeros((0, 3))).shape == (numeric.rank, 0)
-
-
-def test_precomputed_new_points(rng):
-    K = StationaryKernel("matern52", (1.0,))(*[uniform(rng, 20, 2)] * 2)
-    features = learn_features(K, PrecomputedKernel(), rank=5)
-    assert features.point_shape == (20,)
-    with pytest.raises(ValueError, match=r"X has shape \(4, 5\): expected \(rows, 20\), kernel values against"):
-        features.transform(np.zeros((4, 5)))
-    with pytest.raises(ValueError, match=r"X has shape \(20,\)"):
-        features.transform(K[0])
-    with pytest.raises(ValueError, match="NaN"):
-        features.transform(np.full((4, 20), np.nan))
-    np.testing.assert_allclose(features.transform(K[:3].tolist()), features.V[:, :3], rtol=0, atol=1e-12)
-
-
-def test_callable_new_points_have_the_shape_of_the_learning_points(rng):
-    X = uniform(rng, 20, 2)
-    features = learn_features(X, resolve_kernel(StationaryKernel("matern52", (1.0,)).__call__, "median", X))
-    with pytest.raises(ValueError, match=r"X has shape \(4, 3\): expected \(rows, 2\)"):
-        features.transform(np.zeros((4, 3)))
-    with pytest.raises(ValueError, match=r"X has shape \(\): expected \(rows, 2\)"):
-        features.transform("word")
-    with pytest.raises(ValueError, match="the kernel callable returned NaN or inf for some rows of X"):
-        features.transform([[np.nan, 0.0]])
-    assert features.transform(np.zeros((0, 2))).shape == (features.rank, 0)
-
-
-@pytest.mark.parametrize("block_values", [1, 7, 64, 10**9])
-def test_blocks_of_any_size_give_the_same_features(block_values, numeric, rng, monkeypatch):
-    Z = uniform(rng, 53, 3)
-    expected = numeric.transform(Z)
-    monkeypatch.setattr(features_module, "BLOCK_VALUES", block_values)
-    np.testing.assert_allclose(numeric.transform(Z), expected, rtol=0, atol=1e-11)
 
 
 def test_few_features_of_many_points_are_made_without_the_full_matrix(rng, monkeypatch):

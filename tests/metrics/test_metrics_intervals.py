@@ -1,6 +1,7 @@
 """Every metric by hand-computed cases, the row of all of them, the scorer, and what bad input is told."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ def test_coverages():
     assert metrics.coverage(Y, LOWER, UPPER) == pytest.approx(0.6)
     assert metrics.lower_coverage(Y, LOWER, UPPER) == pytest.approx(0.8)
     assert metrics.upper_coverage(Y, LOWER, UPPER) == pytest.approx(0.8)
+    assert metrics.coverage([0.0, 5.0], [-INF, -INF], [INF, 1.0]) == 0.5
 
 
 def check_ends_belong_to_the_interval(coverage, lower_coverage, upper_coverage):
@@ -43,10 +45,6 @@ def test_the_check_rejects_open_ends():
 
     with pytest.raises(AssertionError):
         check_ends_belong_to_the_interval(broken, metrics.lower_coverage, metrics.upper_coverage)
-
-
-def test_infinite_ends_cover():
-    assert metrics.coverage([0.0, 5.0], [-INF, -INF], [INF, 1.0]) == 0.5
 
 
 def test_widths():
@@ -83,11 +81,8 @@ def test_coverage_gaps():
     assert gaps.lower == pytest.approx((0.15 + 0.1) / 2)
     assert gaps.upper == pytest.approx((0.15 + 0.4) / 2)
     assert gaps.combined == pytest.approx((0.15 + 0.1 + 0.15 + 0.4) / 4)
-
-
-def test_coverage_gaps_count_the_ends():
-    gaps = metrics.coverage_gaps([1.0], [2.0], [[1.0, 2.0]], 0.9)
-    np.testing.assert_allclose(gaps, (0.1, 0.05, 0.05, 0.05))
+    at_the_ends = metrics.coverage_gaps([1.0], [2.0], [[1.0, 2.0]], 0.9)
+    np.testing.assert_allclose(at_the_ends, (0.1, 0.05, 0.05, 0.05))
 
 
 def test_rmse_to_oracle():
@@ -107,14 +102,13 @@ def test_worst_set_by_hand():
     assert first == (0.5, 1.0, 0.5, 0.75)
 
 
-def test_worst_set_with_few_rows_is_marginal_coverage():
+def test_worst_set_with_few_rows_is_marginal_coverage_whatever_the_random_source():
     rng = np.random.default_rng(1)
-    y, X = rng.standard_normal(100), rng.standard_normal((100, 3))
+    y, X = rng.standard_normal(100), np.column_stack([rng.standard_normal((100, 2)), np.ones(100)])
     lower, upper = np.full(100, -1.0), np.full(100, 1.5)
-    worst = metrics.worst_set_coverage(y, lower, upper, X, random_state=1)
-    assert worst.marginal == metrics.coverage(y, lower, upper)
-    assert worst.lower == metrics.lower_coverage(y, lower, upper)
-    assert worst.upper == metrics.upper_coverage(y, lower, upper)
+    sides = [each(y, lower, upper) for each in (metrics.coverage, metrics.lower_coverage, metrics.upper_coverage)]
+    for source in (3, np.random.default_rng(3), np.random.RandomState(3), None):
+        assert list(metrics.worst_set_coverage(y, lower, upper, X, random_state=source)[:3]) == sides
 
 
 def test_worst_set_against_sorting_all_distances():
@@ -132,14 +126,6 @@ def test_worst_set_against_sorting_all_distances():
     assert worst.upper == pytest.approx(min(np.mean(y[rows] <= 2) for rows in nearest))
     assert worst != metrics.worst_set_coverage(y, lower, upper, X, random_state=8, X_learn=X_learn)
     assert worst.marginal < metrics.coverage(y, lower, upper)
-
-
-def test_worst_set_takes_any_random_source_and_constant_features():
-    X = np.column_stack([np.arange(30.0), np.ones(30)])
-    y = np.arange(30.0)
-    for source in (3, np.random.default_rng(3), np.random.RandomState(3), None):
-        worst = metrics.worst_set_coverage(y, y, y, X, n_neighbors=5, random_state=source)
-        assert worst == (1.0, 1.0, 1.0, 1.0)
 
 
 def test_dependence_of_width_and_residual():
@@ -226,12 +212,14 @@ class ConstantBand(RegressorMixin, BaseEstimator):
 ROWS, TARGETS = np.zeros((200, 1)), np.random.default_rng(0).uniform(-1, 1, 200)
 
 
-def test_the_scorer_is_minus_the_interval_score():
+def test_the_scorer_is_minus_the_interval_score_and_travels():
     model = ConstantBand(0.5).fit(ROWS, TARGETS)
     expected = -metrics.interval_score(TARGETS, np.full(200, model.mean_ - 0.5), np.full(200, model.mean_ + 0.5), 0.9)
     assert metrics.interval_scorer()(model, ROWS, TARGETS) == pytest.approx(expected, rel=1e-12)
     wide = -metrics.interval_score(TARGETS, np.full(200, model.mean_ - 1.0), np.full(200, model.mean_ + 1.0), 0.99)
-    assert metrics.interval_scorer(0.99)(model, ROWS, TARGETS) == pytest.approx(wide, rel=1e-12)
+    scorer = metrics.interval_scorer(0.99)
+    assert scorer(model, ROWS, TARGETS) == pytest.approx(wide, rel=1e-12)
+    assert pickle.loads(pickle.dumps(scorer)) == scorer != metrics.interval_scorer()
 
 
 def check_selection(scoring):
@@ -253,11 +241,6 @@ def test_model_selection_by_bands():
 def test_the_check_rejects_r2_which_cannot_see_bands():
     with pytest.raises(AssertionError):
         check_selection("r2")
-
-
-def test_the_scorer_travels():
-    scorer = pickle.loads(pickle.dumps(metrics.interval_scorer(0.8)))
-    assert scorer == metrics.interval_scorer(0.8)
 
 
 def test_the_scorer_names_what_is_missing():
@@ -298,6 +281,9 @@ FUNCTIONS = [
 ]
 
 
+worst = partial(metrics.worst_set_coverage, [0.0], [0.0], [1.0])
+
+
 @pytest.mark.parametrize(("y", "lower", "upper", "message"), BAD_INTERVALS)
 def test_bad_intervals_are_named(y, lower, upper, message):
     for function in FUNCTIONS:
@@ -318,14 +304,11 @@ def test_bad_intervals_are_named(y, lower, upper, message):
         (lambda: metrics.coverage_gaps([0.0], [1.0], [[0.0]], 90), "confidence_level=90: expected"),
         (lambda: metrics.rmse_to_oracle([0.0], [1.0], [-INF], [1.0]), "oracle_lower holds infinite"),
         (lambda: metrics.rmse_to_oracle([0.0], [1.0], [0.0], [1.0, 2.0]), "oracle_upper has 2 entries: expected 1"),
-        (lambda: metrics.worst_set_coverage([0.0], [0.0], [1.0], [0.0]), r"X has shape \(1,\)"),
-        (lambda: metrics.worst_set_coverage([0.0], [0.0], [1.0], [[0.0], [1.0]]), "X has 2 rows: expected 1"),
-        (lambda: metrics.worst_set_coverage([0.0], [0.0], [1.0], [[0.0]], n_sets=0), "n_sets=0: expected"),
-        (lambda: metrics.worst_set_coverage([0.0], [0.0], [1.0], [[0.0]], n_neighbors=0), "n_neighbors=0: expected"),
-        (
-            lambda: metrics.worst_set_coverage([0.0], [0.0], [1.0], [[0.0]], X_learn=[[0.0, 1.0]]),
-            "X_learn has 2 features: expected 1",
-        ),
+        (lambda: worst([0.0]), r"X has shape \(1,\)"),
+        (lambda: worst([[0.0], [1.0]]), "X has 2 rows: expected 1"),
+        (lambda: worst([[0.0]], n_sets=0), "n_sets=0: expected"),
+        (lambda: worst([[0.0]], n_neighbors=0), "n_neighbors=0: expected"),
+        (lambda: worst([[0.0]], X_learn=[[0.0, 1.0]]), "X_learn has 2 features: expected 1"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

@@ -6,17 +6,15 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from contracts import CASES, Case, check_certificate, dense, one_side_cost, parts_of, values_at
+from contracts import CASES, Case, dense, of_every_kind, one_side_cost, parts_of, values_at
 from sosbands import learn_bands
+from sosbands.bands import learn
 from sosbands.exceptions import NotCertifiedWarning
 from sosbands.problems import (
-    AsymmetricProblem,
     OneSidedProblem,
-    OperatorPenaltyProblem,
     PrimalSide,
     SideTerm,
     SymmetricProblem,
-    TrainingPenaltyProblem,
 )
 from sosbands.problems.certificate import add_certificates, certify, smallest_factor
 from sosbands.problems.operator_penalty import difference_eigenvalues
@@ -116,26 +114,17 @@ def test_shifts_save_a_point_that_scaling_cannot_reach(tiny):
     assert np.all(values_at(dense(side), V) >= r - 1e-12)
     by_identity = 2 * one_side_cost(np.array([[1.5, 0.0], [0.0, 0.5]]), V, 0.0, 0.0, 1.0)
     assert certificate.primal_value <= by_identity * (1 + 1e-2)
-    assert certificate.dual_value <= certificate.primal_value
-
-
-OVERFLOW = {
-    "asymmetric": lambda t, r: AsymmetricProblem(t, t, r),
-    "symmetric": SymmetricProblem,
-    "training": lambda t, r: TrainingPenaltyProblem(t, t, r, 1.0),
-    "operator": lambda t, r: OperatorPenaltyProblem(t, r, 0.1, 1.0),
-}
+    assert certificate.gap >= -1e-12
 
 
 @pytest.mark.parametrize("tiny", [1e-80, 1e-100, 1e-150])
-@pytest.mark.parametrize("make", OVERFLOW.values(), ids=OVERFLOW.keys())
-def test_an_exploding_scale_is_passed_over_silently(make, tiny):
-    V = np.array([[1.0, tiny], [0.0, 1.0]])
-    problem = make(SideTerm.of(V, b=0.0, lam1=0.0, lam2=1.0), np.array([1.0, 1.0]))
-    z = np.zeros(problem.n_variables)
-    z[0 if problem.n_variables == 2 else 2] = 2.0  # the first point of the upper side
-    certificate = problem.certificate(z)
-    assert certificate.dual_value <= certificate.primal_value < 20
+def test_an_exploding_scale_is_passed_over_silently(tiny):
+    term = SideTerm.of(np.array([[1.0, tiny], [0.0, 1.0]]), b=0.0, lam1=0.0, lam2=1.0)
+    for problem in of_every_kind(term, np.array([1.0, 1.0]), nuclear=0.1).values():
+        z = np.zeros(problem.n_variables)
+        z[0 if problem.n_variables == 2 else 2] = 2.0  # the first point of the upper side
+        certificate = problem.certificate(z)
+        assert certificate.dual_value <= certificate.primal_value < 20
 
 
 def test_asymmetric_sides_are_repaired_each_in_its_own_way():
@@ -154,28 +143,6 @@ def test_asymmetric_sides_are_repaired_each_in_its_own_way():
 # ---------------------------------------------------------------- far from convergence
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-@pytest.mark.parametrize("iterations", [0, 1, 3])
-def test_unfinished_solves_say_so_and_enclose_the_optimum(case, iterations):
-    problem = case.problem()
-    result = solve(problem, tol=1e-9, solver="lbfgs", max_iterations=iterations)
-    assert result.status == Status.ITERATION_LIMIT
-    assert result.certificate.gap > 1e-9
-    assert result.iterations <= iterations * len(parts_of(problem))
-    check_certificate(case, problem, result.certificate)
-
-
-@pytest.mark.parametrize("solver", ["auto", "lbfgs", "newton"])
-@pytest.mark.parametrize("name", CASES)
-def test_every_solver_ends_with_an_honest_status(name, solver):
-    problem = CASES[name].problem()
-    for tol in (1e-2, 1e-5):
-        result = solve(problem, tol=tol, solver=solver)
-        assert result.status == Status.CONVERGED
-        assert result.certificate.gap <= tol
-        check_certificate(CASES[name], problem, result.certificate)
-
-
 def test_converged_means_that_the_gap_of_the_whole_is_within_tolerance(monkeypatch):
     """Parts that converge, and a sum whose certificate is far from it."""
 
@@ -190,25 +157,12 @@ def test_converged_means_that_the_gap_of_the_whole_is_within_tolerance(monkeypat
     assert result.status != Status.CONVERGED
 
 
-def test_a_tolerance_out_of_reach_is_reported():
+def test_a_tolerance_that_was_not_reached_is_reported_at_the_line_of_the_user(monkeypatch):
+    monkeypatch.setattr(learn, "solve", lambda *given, **options: solve(*given, **options | {"max_iterations": 1}))
     rng = np.random.default_rng(0)
     X, r = rng.uniform(-1, 1, (20, 1)), rng.standard_normal(20)
-    with pytest.warns(NotCertifiedWarning, match=r"above tol=1e-17"):
-        solution = learn_bands(X, r, lengthscale=0.4, tol=1e-17)
+    with pytest.warns(NotCertifiedWarning, match=r"above tol=1e-09") as caught:
+        solution = learn_bands(X, r, lengthscale=0.4, tol=1e-9)
+    assert caught[0].filename == __file__
     assert solution.status != Status.CONVERGED
-    assert 1e-17 < solution.gap < 1e-6
-    assert solution.dual_value <= solution.primal_value
-
-
-def test_history_bounds_enclose_the_value():
-    rng = np.random.default_rng(1)
-    X, r = rng.uniform(-1, 1, (20, 2)), rng.standard_normal(20)
-    solution = learn_bands(X, r, lengthscale=0.6, tol=1e-6)
-    assert solution.gap <= 1e-6
-    assert len(solution.history) > 3
-    for row in solution.history:
-        assert row.dual_value <= solution.primal_value * (1 + 1e-12)
-        assert row.primal_value >= solution.dual_value * (1 - 1e-12)
-    assert np.all(np.diff([row.decompositions for row in solution.history]) >= 0)
-    best = min(row.gap for row in solution.history)
-    assert best == pytest.approx(solution.gap)
+    assert solution.gap > 1e-9

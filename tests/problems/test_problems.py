@@ -1,11 +1,10 @@
-"""The contract of a dual problem on every kind, on broken ones, and problems of known optimum."""
+"""The contract of a dual problem on every kind, on broken ones, and what problems say of one another."""
 
 import numpy as np
 import pytest
 
 from contracts import (
     CASES,
-    Case,
     check_certificates_anywhere,
     check_concavity,
     check_decompositions,
@@ -14,12 +13,8 @@ from contracts import (
     check_optimum,
     check_parts,
     check_round_trip,
-    manufacture,
-    matern52,
-    parts_of,
-    square_root,
+    low_rank_features,
 )
-from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.problems import (
     AsymmetricProblem,
     Certificate,
@@ -30,71 +25,31 @@ from sosbands.problems import (
     TrainingPenaltyProblem,
 )
 from sosbands.problems.side import FeatureSpace, PositivePart, SideState
-from sosbands.solvers import Status, solve
+from sosbands.solvers import solve
 
-every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-
-
-@every_case
-def test_gradient(case):
-    check_gradient(case.problem())
+BOUNDS = (check_certificates_anywhere, check_optimum)  # which need to know the optimum
+DERIVATIVES = (check_gradient, check_hessian_product, check_concavity)
 
 
-@every_case
-def test_hessian_product(case):
-    for part in parts_of(case.problem()):
-        check_hessian_product(part)
+def run(check, case, broken=None):
+    problem = case.problem(broken)
+    check(problem, case) if check in BOUNDS else check(problem)
 
 
-@every_case
-def test_concavity(case):
-    check_concavity(case.problem())
-
-
-@every_case
-def test_certificates_far_from_convergence(case):
-    check_certificates_anywhere(case, case.problem())
-
-
-@every_case
-def test_optimum_is_enclosed_along_a_solve(case):
-    check_optimum(case, case.problem())
-
-
-@every_case
-def test_round_trip_of_multipliers(case):
-    check_round_trip(case.problem())
-
-
-@pytest.fixture
-def made(monkeypatch):
-    """Number of symmetric eigendecompositions with vectors made since the test began."""
-    calls = []
-    original = np.linalg.eigh
-    monkeypatch.setattr(np.linalg, "eigh", lambda *args, **kwargs: calls.append(1) or original(*args, **kwargs))
-    return lambda: len(calls)
-
-
-@pytest.mark.parametrize("case", [pytest.param(c, id=name) for name, c in CASES.items()])
-def test_decompositions_are_counted(case, made):
-    problem = case.problem()
-    before = made()
-    check_decompositions(problem, lambda: made() - before)
-
-
-@every_case
-def test_parts_add_up(case):
-    check_parts(case.problem())
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize(
+    "check", [*DERIVATIVES, check_certificates_anywhere, check_round_trip, check_decompositions, check_parts]
+)
+def test_contract(check, case):
+    run(check, case)
 
 
 def test_one_sided_problem_is_half_of_the_asymmetric_one():
     case = CASES["asymmetric, two kernels, b=0"]
-    lower, upper = case.problem().parts
-    for part, V, target in zip((lower, upper), case.features, case.targets(), strict=True):
+    for part, V, target in zip(case.problem().parts, case.features, case.targets(), strict=True):
         alone = OneSidedProblem(SideTerm.of(V, **case.penalties), target)
-        check_gradient(alone)
-        check_hessian_product(alone)
-        check_concavity(alone)
+        for check in DERIVATIVES:
+            check(alone)
         z = np.linspace(0, 2, case.n)
         assert alone.value_and_grad(z)[0] == pytest.approx(part.value_and_grad(z)[0], rel=1e-13)
 
@@ -257,46 +212,31 @@ class NeverCounts(SymmetricProblem):
         return state
 
 
-ON_PROBLEM = {
-    "gradient sign": ("training 0.5", {"training": WrongGradientSign}, check_gradient),
-    "gradient at -W": ("operator 1", {"operator": GradientAtMinusW}, check_gradient),
-    "gradient shared with the caller": ("symmetric", {"symmetric": ReturnsItsCache}, check_gradient),
-    "half of the Hessian": ("training 1e-3", {"training": HalfTheHessian}, check_hessian_product),
-    "convex": ("symmetric", {"symmetric": Convex}, check_concavity),
-    "scale of alpha_0": ("training 1e-3", {"training": ForgetsTheScale}, check_round_trip),
-    "Hessian products share an array": ("symmetric", {"symmetric": SharesItsBuffer}, check_hessian_product),
+BROKEN = {
+    WrongGradientSign: ("training 0.5", check_gradient),
+    GradientAtMinusW: ("operator 1", check_gradient),
+    ReturnsItsCache: ("symmetric", check_gradient),
+    HalfTheHessian: ("training 1e-3", check_hessian_product),
+    SharesItsBuffer: ("symmetric", check_hessian_product),
+    Convex: ("symmetric", check_concavity),
+    ForgetsTheScale: ("training 1e-3", check_round_trip),
+    NeverRemembers: ("symmetric", check_decompositions),
+    NeverCounts: ("symmetric", check_decompositions),
+    MissesAnEigenvalue: ("symmetric", check_optimum),
+    CountedOnce: ("symmetric", check_optimum),
+    ForgetsTheCeiling: ("symmetric, rows outside", check_optimum),
+    Unrepaired: ("asymmetric", check_certificates_anywhere),
+    ForgetsToClip: ("asymmetric", check_certificates_anywhere),
+    ForgetsThePenalty: ("training 1, two kernels", check_certificates_anywhere),
+    ForgetsTheSlack: ("operator 1, rows outside", check_certificates_anywhere),
 }
 
 
-@pytest.mark.parametrize(("name", "classes", "check"), ON_PROBLEM.values(), ids=ON_PROBLEM.keys())
-def test_contract_rejects_broken_derivatives(name, classes, check):
+@pytest.mark.parametrize("broken", BROKEN)
+def test_contract_rejects_broken_problems(broken):
+    name, check = BROKEN[broken]
     with pytest.raises(AssertionError):
-        check(CASES[name].problem(classes))
-
-
-@pytest.mark.parametrize("broken", [NeverRemembers, NeverCounts])
-def test_contract_rejects_broken_counts(broken, made):
-    problem = CASES["symmetric"].problem({"symmetric": broken})
-    before = made()
-    with pytest.raises(AssertionError):
-        check_decompositions(problem, lambda: made() - before)
-
-
-ON_CASE = {
-    "missed eigenvalue": ("symmetric", {"symmetric": MissesAnEigenvalue}, check_optimum),
-    "not feasible": ("asymmetric", {"asymmetric": Unrepaired}, check_certificates_anywhere),
-    "penalty forgotten": ("training 1, two kernels", {"training": ForgetsThePenalty}, check_certificates_anywhere),
-    "slack forgotten": ("operator 1, rows outside", {"operator": ForgetsTheSlack}, check_certificates_anywhere),
-    "ceiling forgotten": ("symmetric, rows outside", {"symmetric": ForgetsTheCeiling}, check_optimum),
-    "negative multipliers": ("asymmetric", {"asymmetric": ForgetsToClip}, check_certificates_anywhere),
-    "counted once": ("symmetric", {"symmetric": CountedOnce}, check_optimum),
-}
-
-
-@pytest.mark.parametrize(("name", "classes", "check"), ON_CASE.values(), ids=ON_CASE.keys())
-def test_contract_rejects_broken_bounds(name, classes, check):
-    with pytest.raises(AssertionError):
-        check(CASES[name], CASES[name].problem(classes))
+        run(check, CASES[name], broken)
 
 
 def test_a_missed_eigenvalue_breaks_the_lower_bound():
@@ -304,74 +244,11 @@ def test_a_missed_eigenvalue_breaks_the_lower_bound():
     case = CASES["symmetric, b=0"]
     z = solve(case.problem(), tol=1e-6).variables
     assert case.problem().certificate(z).dual_value <= case.optimum() * (1 + 1e-7)
-    assert case.problem({"symmetric": MissesAnEigenvalue}).certificate(z).dual_value > 1.01 * case.optimum()
-
-
-# ---------------------------------------------------------------- known optima
-
-
-def low_rank_features(n, d, ell, left_out=1e-7):
-    X = np.random.default_rng(n + d).uniform(-1, 1, (n, d))
-    return learn_features(X, StationaryKernel("matern52", (ell,)), left_out).V
-
-
-@pytest.mark.parametrize(("n", "d", "ell", "b"), [(60, 1, 0.3, 0.0), (200, 2, 1.5, 1.0), (500, 1, 0.4, 1.0)])
-def test_manufactured_asymmetric_optimum(n, d, ell, b):
-    penalties = {"b": b, "lam1": 0.2, "lam2": 0.8}
-    known = manufacture(low_rank_features(n, d, ell), **penalties, seed=n)
-    term = SideTerm.of(known.V, **penalties)
-    result = solve(AsymmetricProblem(term, term, known.r), tol=1e-6)
-    check_known(result, known, penalties["lam2"])
-
-
-@pytest.mark.parametrize(("n", "lam_pen"), [(40, 0.1), (40, 10.0), (120, 1e-3), (500, 1e-2)])
-def test_manufactured_optimum_with_training_penalty(n, lam_pen):
-    penalties = {"b": 1.0, "lam1": 0.2, "lam2": 0.8}
-    known = manufacture(low_rank_features(n, 1, 0.4), **penalties, lam_pen=lam_pen, seed=n)
-    term = SideTerm.of(known.V, **penalties)
-    result = solve(TrainingPenaltyProblem(term, term, known.r, lam_pen), tol=1e-6)
-    check_known(result, known, penalties["lam2"])
-
-
-def check_known(result, known, lam2):
-    assert result.status == Status.CONVERGED
-    certificate = result.certificate
-    assert certificate.gap <= 1e-6
-    assert certificate.dual_value <= known.value * (1 + 1e-8)
-    assert abs(certificate.dual_value - known.value) <= 1e-6 * known.value
-    assert certificate.primal_value >= known.value * (1 - 1e-8)
-    # strong convexity: lam2 ||A - A*||² summed over the sides is at most P - P*
-    distance = sum(
-        np.sum((side.B @ side.B.T + side.ridge * np.eye(len(A)) - A) ** 2)
-        for side, A in zip(certificate.sides, (known.lower, known.upper), strict=True)
-    )
-    assert lam2 * distance <= certificate.primal_value - known.value + 1e-8 * known.value
-
-
-def test_manufactured_check_rejects_another_problem():
-    penalties = {"b": 1.0, "lam1": 0.2, "lam2": 0.8}
-    known = manufacture(low_rank_features(60, 1, 0.3), **penalties)
-    term = SideTerm.of(known.V, **{**penalties, "lam1": 0.2001})
-    with pytest.raises(AssertionError):
-        check_known(solve(AsymmetricProblem(term, term, known.r), tol=1e-6), known, 0.8)
-
-
-def test_values_do_not_depend_on_the_features():
-    """Any V with the same V'V states the same problem."""
-    case = Case("training", (0.0, 0.3), seed=21, n=15)
-    X, r = case.data
-    K = matern52(X, X, 0.6)
-    values = []
-    for V in (square_root(K), np.linalg.cholesky(K).T):
-        term = SideTerm.of(V, **case.penalties)
-        problem = TrainingPenaltyProblem(term, term, r, 0.3)
-        values.append(problem.value_and_grad(problem.bounds.clip(np.linspace(-1, 2, 45)))[0])
-    assert values[0] == pytest.approx(values[1], rel=1e-10)
+    assert case.problem(MissesAnEigenvalue).certificate(z).dual_value > 1.01 * case.optimum()
 
 
 def test_leading_vectors_span_most_of_the_leading_eigenvectors():
-    X = np.random.default_rng(9).uniform(-1, 1, (80, 2))
-    space = FeatureSpace(learn_features(X, StationaryKernel("matern52", (1.0,)), 1e-9).V)
+    space = FeatureSpace(low_rank_features(80, 2, 1.0, 1e-9))
     Q = space.leading(10)
     np.testing.assert_allclose(Q.T @ Q, np.eye(10), atol=1e-10)
     w, U = np.linalg.eigh(space.V @ space.V.T)

@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
-from contracts import CASES, check_certificate, parts_of
+from contracts import CASES, parts_of
 from sosbands import learn_bands
 from sosbands.problems import OneSidedProblem, SideTerm, TrainingPenaltyProblem
 from sosbands.solvers import Status, dense, solve
 from sosbands.solvers.dense import solve_dense
-from sosbands.solvers.newton import solve_newton
 from sosbands.solvers.solve import is_dense
 
 SOFT = {name: case for name, case in CASES.items() if "rows outside" in name and "operator" not in name}
-every_soft_case = pytest.mark.parametrize("case", SOFT.values(), ids=SOFT.keys())
 
 
 def random_part(seed, n=60, p=12, coupled=None, b=10.0, tau=0.1):
@@ -35,56 +33,24 @@ def inside(part, seed=0):
 
 
 @pytest.mark.parametrize("coupled", [None, 60, 17])
-def test_the_hessian_is_that_of_differences(coupled):
+def test_the_hessian_is_that_of_the_problem(coupled):
     part = random_part(4, coupled=coupled)
-    z, rng = inside(part, 1), np.random.default_rng(0)
-    moving = rng.uniform(size=part.n_variables) < 0.5
+    z = inside(part, 1)
+    moving = np.random.default_rng(0).uniform(size=part.n_variables) < 0.5
     moving[len(part.targets) * part.n :] = True
-    (some,) = np.nonzero(moving)
-    H = dense.hessian(part, dense._point(part, z, *part.value_and_grad(z)), some)
-    np.testing.assert_allclose(H, H.T, atol=1e-12)
-    for _ in range(3):
-        d = np.zeros_like(z)
-        d[some] = rng.standard_normal(len(some))
-        slopes = [part.value_and_grad(z + h * d)[1] for h in (1e-6, -1e-6)]
-        difference = (slopes[1] - slopes[0])[some] / 2e-6
-        np.testing.assert_allclose(H @ d[some], difference, atol=2e-5 * np.abs(difference).max())
+    H = dense.hessian(part, dense._point(part, z, *part.value_and_grad(z)), np.flatnonzero(moving))
+    expected = np.column_stack([part.hessian_product(z, moving)(e) for e in np.eye(len(H))])
+    np.testing.assert_allclose(H, expected, atol=1e-9 * np.abs(expected).max())
 
 
-def test_the_model_in_a_box_is_solved():
-    rng = np.random.default_rng(0)
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        A = rng.standard_normal((15, 12))
-        H, slope = A.T @ A / 15 + 0.1 * np.eye(12), rng.standard_normal(12)
-        low, high = -rng.uniform(0, 0.5, 12), rng.uniform(0, 0.5, 12)
-        d = dense._in_box(dense.Model(np.arange(12), H, slope, low, high), 1.0, 1e-12)
-        left = slope - H @ d
-        assert (d >= low - 1e-12).all()
-        assert (d <= high + 1e-12).all()
-        free = (d > low) & (d < high)
-        assert np.abs(left[free]).max(initial=0) < 1e-6
-        assert (left[d >= high] > -1e-9).all()
-        assert (left[d <= low] < 1e-9).all()
-
-
-@every_soft_case
-def test_the_contract_holds_on_every_problem_with_rows_outside(case):
-    problem = case.problem()
-    for part in parts_of(problem):
+@pytest.mark.parametrize("case", SOFT.values(), ids=SOFT.keys())
+def test_every_problem_with_rows_outside_is_solved_here(case):
+    """What the solution is worth, all solvers are asked in test_solvers.py."""
+    for part in parts_of(case.problem()):
         assert is_dense(part)
         result = solve_dense(part, np.zeros(part.n_variables), 1e-7, 1000)
         assert result.status == Status.CONVERGED
-        again = part.certificate(result.variables)
-        assert again.gap <= 1e-7
-        assert again.dual_value == pytest.approx(result.certificate.dual_value, rel=1e-12)
-        other = solve_newton(part, np.zeros(part.n_variables), 1e-7, 1000)
-        assert result.certificate.dual_value == pytest.approx(other.certificate.dual_value, rel=3e-7)
-        assert result.history[-1].gap <= 1e-7
-        assert all(row.dual_value <= again.primal_value * (1 + 1e-9) for row in result.history)
-    whole = solve(problem, tol=1e-6)
-    check_certificate(case, case.problem(), whole.certificate)
-    assert abs(whole.certificate.dual_value - case.optimum()) <= 2e-6 * case.optimum()
+        assert part.certificate(result.variables).gap <= 1e-7
 
 
 @pytest.mark.parametrize(("b", "tau"), [(0.0, 0.1), (1e-3, 0.2), (1.0, 0.05), (100.0, 0.1), (3e3, 0.25)])
@@ -122,15 +88,3 @@ def test_where_no_row_moves_the_solve_ends():
     X, r = rng.standard_normal((60, 2)), np.abs(rng.standard_normal(60))
     settings = {"trace_penalty": 0.0, "learning_coverage": 0.9, "symmetry_penalty": 0.0, "constant": True}
     assert learn_bands(X, r, **settings).gap <= 1e-4
-
-
-def test_bands_are_those_of_the_other_solvers():
-    rng = np.random.default_rng(1)
-    X = rng.uniform(-1, 1, (120, 2))
-    r = (0.2 + np.abs(X[:, 0])) * (rng.gamma(1.0, size=120) - 1.0)
-    for penalty in (0.0, 1.0, np.inf):
-        settings = {"symmetry_penalty": penalty, "learning_coverage": 0.9, "rank": 40, "tol": 1e-6, "constant": True}
-        ours, others = (learn_bands(X, r, solver=solver, **settings) for solver in ("auto", "newton"))
-        assert ours.gap <= 1e-6
-        assert ours.primal_value == pytest.approx(others.primal_value, rel=2e-6)
-        np.testing.assert_allclose(ours.values_upper, others.values_upper, atol=0.02 * others.values_upper.max())

@@ -1,6 +1,6 @@
 """Paths of neighbouring problems: the same solutions as cold solves, for less work."""
 
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -18,8 +18,8 @@ from sosbands.problems import (
 )
 from sosbands.solvers import Status, solve, solve_path, subspace
 
-N, TOL = 80, 1e-5
-VALUES = [0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, np.inf]
+N, TOL = 60, 1e-5
+VALUES = [0.0, 1e-3, 0.03, 1.0, 30.0, np.inf]
 
 
 def points():
@@ -42,26 +42,22 @@ def problem(term, kind, penalty):
         return AsymmetricProblem(term, term, r)
     if np.isinf(penalty):
         return SymmetricProblem(term, r)
-    return TrainingPenaltyProblem(term, term, r, penalty) if kind == "training" else operator(term, r, penalty)
+    if kind == "operator":
+        return OperatorPenaltyProblem(term, r, 0.0, penalty)
+    return TrainingPenaltyProblem(term, term, r, penalty)
 
 
-def operator(term, r, penalty):
-    return OperatorPenaltyProblem(term, r, 0.0, penalty)
-
-
-def check_path(results, cold, tol):
+def check_path(warm, cold, tol):
     """Every result certified, with the value of the cold solve."""
-    results = list(results)
-    assert len(results) == len(cold)
-    for warm, other in zip(results, cold, strict=True):
-        assert warm.status == Status.CONVERGED
-        assert warm.certificate.gap <= tol
-        assert warm.certificate.violation <= 1e-9
-        assert other.certificate.gap <= tol
-        assert warm.certificate.dual_value <= other.certificate.primal_value
-        assert warm.certificate.primal_value >= other.certificate.dual_value
-        assert abs(warm.certificate.dual_value - other.certificate.dual_value) <= tol * other.certificate.primal_value
-    return results
+    warm = list(warm)
+    for ours, other in zip(warm, cold, strict=True):
+        assert ours.status == Status.CONVERGED
+        assert ours.certificate.violation <= 1e-9
+        one, two = ours.certificate, other.certificate
+        assert max(one.gap, two.gap) <= tol
+        assert max(one.dual_value, two.dual_value) <= min(one.primal_value, two.primal_value) * (1 + 1e-12)
+        assert abs(one.dual_value - two.dual_value) <= tol * two.primal_value
+    return warm
 
 
 both_kinds = pytest.mark.parametrize("kind", ["training", "operator"])
@@ -87,26 +83,15 @@ def test_check_rejects_the_path_of_another_problem():
         check_path(solve_path(others, tol=TOL), cold, TOL)
 
 
-@pytest.mark.parametrize("solver", ["newton", "subspace"])
-def test_path_along_lengthscales(solver, monkeypatch):
-    """Other kernels have other features: bases and W are dropped where they do not fit, multipliers stay."""
+@pytest.mark.parametrize(("kind", "penalty"), [("training", 0), ("training", 0.5), ("operator", 0.5), ("", np.inf)])
+@pytest.mark.parametrize(("solver", "rank"), [("newton", 1e-7), ("subspace", 1e-7), ("subspace", 20)])
+def test_path_along_lengthscales(solver, rank, kind, penalty, monkeypatch):
+    """Other kernels have other features, as many or not: bases and W are dropped where they do not fit."""
     monkeypatch.setattr(subspace, "START", 12)
-    terms = [side_term(ell) for ell in (0.3, 0.5, 0.9, 1.5)]
-    assert len({term.space.p for term in terms}) == 4
-    for kind, penalty in [("training", 0.0), ("training", 0.5), ("operator", 0.5), ("training", np.inf)]:
-        cold = [solve(problem(term, kind, penalty), tol=TOL, solver=solver) for term in terms]
-        check_path(solve_path([problem(term, kind, penalty) for term in terms], tol=TOL, solver=solver), cold, TOL)
-
-
-@pytest.mark.parametrize("penalty", [0.0, 0.5, np.inf])
-def test_path_along_lengthscales_with_as_many_features(penalty, monkeypatch):
-    """Exact features: as many for every lengthscale, yet other ones."""
-    monkeypatch.setattr(subspace, "START", 12)
-    terms = [side_term(ell, 20) for ell in (1.5, 0.8, 0.4)]
-    assert {term.space.p for term in terms} == {20}
-    cold = [solve(problem(term, "training", penalty), tol=TOL, solver="newton") for term in terms]
-    path = [problem(term, "training", penalty) for term in terms]
-    check_path(solve_path(path, tol=TOL, solver="subspace"), cold, TOL)
+    terms = [side_term(ell, rank) for ell in (1.5, 0.8, 0.4)]
+    assert len({term.space.p for term in terms}) == (1 if rank == 20 else 3)
+    cold = [solve(problem(term, kind, penalty), tol=TOL, solver=solver) for term in terms]
+    check_path(solve_path([problem(term, kind, penalty) for term in terms], tol=TOL, solver=solver), cold, TOL)
 
 
 def test_path_is_lazy_and_may_be_empty():
@@ -138,23 +123,6 @@ def solved():
     return {key: (each, solve(each, tol=1e-6).variables) for key, each in problems.items()}
 
 
-@pytest.mark.parametrize("key", ENDS)
-def test_start_from_the_same_problem_is_the_same_point(key, solved):
-    own, z = solved[key]
-    np.testing.assert_allclose(own.start_from(own.dual_point(z)), z, rtol=1e-13, atol=1e-15)
-
-
-@pytest.mark.parametrize(("source", "target"), list(permutations(ENDS, 2)))
-def test_start_from_another_kind_is_feasible(source, target, solved):
-    (before, z), (after, best) = solved[source], solved[target]
-    start = after.start_from(before.dual_point(z))
-    assert start.shape == (after.n_variables,)
-    assert np.all(start >= after.bounds.lower)
-    value, _ = after.value_and_grad(start)
-    optimum, _ = after.value_and_grad(best)
-    assert value <= optimum * (1 + 1e-6)
-
-
 NEIGHBOURS = [
     *permutations([("training", 0.0), ("training", 0.1)], 2),
     *permutations([("training", 0.0), ("operator", 0.1)], 2),
@@ -164,13 +132,19 @@ NEIGHBOURS = [
 ]
 
 
-@pytest.mark.parametrize(("source", "target"), NEIGHBOURS)
-def test_start_from_a_neighbour_is_better_than_zero(source, target, solved):
+@pytest.mark.parametrize(("source", "target"), list(product(ENDS, ENDS)))
+def test_starts_from_another_kind_are_feasible_and_from_a_neighbour_better_than_zero(source, target, solved):
     """Far from it, as from 10 to 0.1, the kept operators may cost more than none; a solve gains even then."""
     (before, z), (after, best) = solved[source], solved[target]
+    start = after.start_from(before.dual_point(z))
+    assert start.shape == (after.n_variables,)
+    assert np.all(start >= after.bounds.lower)
+    value, optimum = (after.value_and_grad(each)[0] for each in (start, best))
+    assert value <= optimum * (1 + 1e-6)
     assert after.value_and_grad(np.zeros(after.n_variables))[0] == 0
-    value, _ = after.value_and_grad(after.start_from(before.dual_point(z)))
-    assert value >= 0.2 * after.value_and_grad(best)[0]
+    assert value >= 0.2 * optimum or (source, target) not in NEIGHBOURS
+    if source == target:
+        np.testing.assert_allclose(start, z, rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("target", ENDS)
@@ -227,17 +201,18 @@ def test_learn_band_path_equals_learn_bands(kind, normalize):
     assert all(path[i].primal_value <= path[j].primal_value * (1 + 2 * TOL) for i, j in pairwise(increasing))
 
 
-def test_learn_band_path_with_pairs_and_two_lengthscales():
+OTHER_PATHS = {
+    "pairs": ([(0.0, 0.1), (0.1, 0.1), (0.1, 1.0)], {"symmetry_kind": "operator", "rank": 12}),
+    "two lengthscales": ([0.0, 1.0], {"lengthscale": {"lower": 0.4, "upper": 0.9}}),
+}
+
+
+@pytest.mark.parametrize(("values", "options"), OTHER_PATHS.values(), ids=OTHER_PATHS.keys())
+def test_learn_band_path_with_pairs_and_two_lengthscales(values, options):
     X, r = points(), residuals()
-    pairs = [(0.0, 0.1), (0.1, 0.1), (0.1, 1.0)]
-    for pair, warm in zip(pairs, learn_band_path(X, r, pairs, symmetry_kind="operator", rank=12), strict=True):
-        cold = learn_bands(X, r, symmetry_penalty=pair, symmetry_kind="operator", rank=12)
-        assert warm.gap <= 1e-4
-        assert abs(warm.dual_value - cold.dual_value) <= 1e-4 * cold.primal_value
-    lengthscale = {"lower": 0.4, "upper": 0.9}
-    for value, warm in zip([0.0, 1.0], learn_band_path(X, r, [0.0, 1.0], lengthscale=lengthscale), strict=True):
-        cold = learn_bands(X, r, symmetry_penalty=value, lengthscale=lengthscale)
-        assert warm.gap <= 1e-4
+    for value, warm in zip(values, learn_band_path(X, r, values, **options), strict=True):
+        cold = learn_bands(X, r, symmetry_penalty=value, **options)
+        assert max(warm.gap, cold.gap) <= 1e-4
         assert abs(warm.dual_value - cold.dual_value) <= 1e-4 * cold.primal_value
 
 
@@ -247,11 +222,6 @@ def test_learn_band_path_with_pairs_and_two_lengthscales():
         ([1.0, -1.0], {}, "symmetry_penalty=-1.0"),
         ([1.0, "a"], {}, "symmetry_penalty='a'"),
         ([1.0], {"solver": "cg"}, "solver='cg'"),
-        ([1.0], {"symmetry_kind": "none"}, "symmetry_kind='none'"),
-        ([1.0], {"width_penalty": -1.0}, "width_penalty=-1.0"),
-        ([1.0], {"tol": 0.0}, "tol=0.0"),
-        ([1.0], {"rank": 0}, "rank=0"),
-        ([1.0], {"kernel": "cubic"}, "kernel='cubic'"),
         ([], {"solver": "cg"}, "solver='cg'"),
     ],
 )
@@ -260,15 +230,13 @@ def test_errors_of_learn_band_path_come_before_the_first_solve(values, options, 
         learn_band_path(points(), residuals(), values, **options)
 
 
-def test_impossible_problems_of_a_path_are_named_before_the_first_solve():
+def test_impossible_problems_and_unknown_settings_of_a_path_are_named_before_the_first_solve():
     with pytest.raises(SymmetricLimitError, match="lengthscale differs"):
         next(learn_band_path(points(), residuals(), [0.0, np.inf], lengthscale={"lower": 0.4, "upper": 0.9}))
-
-
-def test_empty_path():
-    path = learn_band_path(points(), residuals(), [])
-    assert iter(path) is path
-    assert list(path) == []
+    for function, more in ((learn_band_path, ([1.0],)), (learn_band_grid, (["median"], [1.0]))):
+        with pytest.raises(TypeError, match=rf"{function.__name__}\(\) got an unexpected keyword argument 'foo'"):
+            function(points(), residuals(), *more, foo=1)
+    assert list(learn_band_path(points(), residuals(), [])) == []
 
 
 def test_path_of_zero_residuals():

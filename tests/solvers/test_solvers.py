@@ -3,31 +3,28 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from contracts import (
     CASES,
-    Manufactured,
     check_certificate,
-    dense,
+    check_known,
+    check_optimum,
+    low_rank_features,
     manufacture,
-    omega_star,
-    one_side_cost,
+    of_every_kind,
     parts_of,
-    values_at,
 )
 from sosbands import learn_bands
 from sosbands._threads import ONE_THREAD
 from sosbands.exceptions import ProblemShapeError
-from sosbands.kernels import StationaryKernel, learn_features
 from sosbands.problems import (
     AsymmetricProblem,
     OneSidedProblem,
-    OperatorPenaltyProblem,
     SideTerm,
     SymmetricProblem,
     TrainingPenaltyProblem,
@@ -36,11 +33,9 @@ from sosbands.problems.certificate import Certificate
 from sosbands.problems.side import Box
 from sosbands.solvers import Status, newton, solve, subspace
 from sosbands.solvers.newton import conjugate_gradients, solve_newton
-from sosbands.solvers.result import DualProblem
 from sosbands.solvers.solve import SOLVERS, solve_lbfgs
 
 every_solver = pytest.mark.parametrize("solver", ["newton", "subspace", "lbfgs"])
-every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 PENALTIES = {"b": 1.0, "lam1": 0.2, "lam2": 0.8}
 
 
@@ -57,8 +52,8 @@ def check_result(problem, result, tol):
     """A certificate that belongs to the returned point, and a status that says what it shows."""
     certificate = result.certificate
     assert (result.status == Status.CONVERGED) == (certificate.gap <= tol)
-    assert certificate.dual_value <= certificate.primal_value
-    assert np.all(result.variables >= problem.bounds.lower)
+    assert certificate.gap >= -1e-12
+    assert np.array_equal(problem.bounds.clip(result.variables), result.variables)
     value, _ = problem.value_and_grad(result.variables)
     # a bound by a Cholesky factor lies a little below the value of the point
     slack = 1e-4 if max(max(part.dimensions) for part in parts_of(problem)) >= subspace.BOUNDED else 1e-10
@@ -67,26 +62,21 @@ def check_result(problem, result, tol):
     assert certificate.primal_value == pytest.approx(problem.objective(certificate.sides), rel=1e-10)
     assert certificate.violation >= 0
     assert certificate.violation <= 1e-9 or not any(part.is_hard for part in parts_of(problem))
-    assert np.all(result.variables <= problem.bounds.upper)
     assert result.iterations >= 0
     assert result.decompositions > 0
     assert result.seconds > 0
     assert min(row.gap for row in result.history) >= -1e-12
 
 
-def check_solver_on_case(case, solver, tol=1e-6):
-    problem = case.problem()
-    result = solve(problem, tol=tol, solver=solver)
-    assert result.status == Status.CONVERGED
-    check_result(case.problem(), result, tol)
-    check_certificate(case, case.problem(), result.certificate)
-    assert abs(result.certificate.dual_value - case.optimum()) <= 2e-6 * case.optimum()  # SDP values have six digits
-    return result
+def check_solver_on_case(case, solver):
+    result = check_optimum(case.problem(), case, solver)
+    check_result(case.problem(), result, 1e-6)
+    return result.certificate.dual_value
 
 
-@every_case
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_solvers_agree_with_one_another_and_with_the_sdp(case):
-    values = [check_solver_on_case(case, solver).certificate.dual_value for solver in ("newton", "subspace", "lbfgs")]
+    values = [check_solver_on_case(case, solver) for solver in ("auto", *SOLVERS)]
     assert max(values) - min(values) <= 1e-6 * max(values)
 
 
@@ -121,129 +111,28 @@ def test_contract_rejects_broken_solvers(broken, monkeypatch):
 # ---------------------------------------------------------------- known optima
 
 
-def features(n, ell=0.4, left_out=1e-7, d=1):
-    X = np.random.default_rng(n).uniform(-1, 1, (n, d))
-    return learn_features(X, StationaryKernel("matern52", (ell,)), left_out).V
-
-
-def sparse_multipliers(n, rng, squares=5, size=4.0):
-    g = np.zeros(n)
-    g[rng.permutation(n)[:squares]] = size * rng.uniform(0.5, 1.5, squares)
-    return g
-
-
-def manufacture_symmetric(V, seed, b, lam1, lam2):
-    """|r| from sparse multipliers; any sign of r."""
-    rng = np.random.default_rng(seed)
-    n = V.shape[1]
-    g = sparse_multipliers(n, rng)
-    value, A = omega_star((V * (g - b / n)) @ V.T, lam1, lam2)
-    f = values_at(A, V)
-    r = rng.choice([-1.0, 1.0], n) * np.where(g > 0, f, rng.uniform(0, 0.9, n) * f)
-    dual = 2 * (g @ np.abs(r) - value)
-    assert abs(2 * one_side_cost(A, V, b, lam1, lam2) - dual) <= 1e-8 * dual
-    return Manufactured(V, r, dual, A, A)
-
-
-def manufacture_operator(V, seed, lam_pen1, lam_pen2, b, lam1, lam2):
-    """Sparse multipliers of disjoint support, the best W for them, then residuals that meet all conditions."""
-    rng = np.random.default_rng(seed)
-    p, n = V.shape
-    g_lo = sparse_multipliers(n, rng)
-    g_up = np.where(g_lo > 0, 0.0, sparse_multipliers(n, rng))
-
-    def sides(W):
-        M_lo, M_up = ((V * (g - b / n)) @ V.T for g in (g_lo, g_up))
-        return omega_star(M_lo - W, lam1, lam2), omega_star(M_up + W, lam1, lam2)
-
-    def soft(W):
-        w, U = np.linalg.eigh(W)
-        excess = np.maximum(np.abs(w) - lam_pen1, 0.0)
-        return np.sum(excess**2) / (4 * lam_pen2), (U * (np.sign(w) * excess / (2 * lam_pen2))) @ U.T
-
-    def cost(w):
-        W = w.reshape(p, p)
-        W = (W + W.T) / 2
-        ((lo, A_lo), (up, A_up)), (pen, D) = sides(W), soft(W)
-        return lo + up + pen, (A_up - A_lo + D).ravel()
-
-    options = {"maxiter": 20000, "maxfun": 40000, "ftol": 0.0, "gtol": 1e-12, "maxcor": 40}
-    W = minimize(cost, np.zeros(p * p), jac=True, method="L-BFGS-B", options=options).x.reshape(p, p)
-    W = (W + W.T) / 2
-    (lo, A_lo), (up, A_up) = sides(W)
-    f_lo, f_up = values_at(A_lo, V), values_at(A_up, V)
-    r = -0.9 * f_lo + rng.uniform(0, 1, n) * 0.9 * (f_lo + f_up)
-    r[g_lo > 0], r[g_up > 0] = -f_lo[g_lo > 0], f_up[g_up > 0]
-    dual = (g_up - g_lo) @ r - lo - up - soft(W)[0]
-    w = np.linalg.eigvalsh(A_lo - A_up)
-    primal = sum(one_side_cost(A, V, b, lam1, lam2) for A in (A_lo, A_up))
-    primal += lam_pen1 * np.abs(w).sum() + lam_pen2 * np.sum(w**2)
-    assert dual > 0
-    assert abs(primal - dual) <= 1e-8 * dual, "the construction is not optimal"
-    return Manufactured(V, r, dual, A_lo, A_up)
-
-
-def known_asymmetric():
-    known = manufacture(features(150), **PENALTIES, seed=1)
-    term = SideTerm.of(known.V, **PENALTIES)
-    return known, AsymmetricProblem(term, term, known.r)
-
-
-def known_training(lam_pen):
-    known = manufacture(features(60), **PENALTIES, lam_pen=lam_pen, seed=60)
-    term = SideTerm.of(known.V, **PENALTIES)
-    return known, TrainingPenaltyProblem(term, term, known.r, lam_pen)
-
-
-def known_symmetric():
-    known = manufacture_symmetric(features(150, ell=1.0, d=2), 3, **PENALTIES)
-    return known, SymmetricProblem(SideTerm.of(known.V, **PENALTIES), known.r)
-
-
-def known_operator(*lam_pen):
-    known = manufacture_operator(features(50, ell=1.0, left_out=1e-5), 4, *lam_pen, **PENALTIES)
-    return known, OperatorPenaltyProblem(SideTerm.of(known.V, **PENALTIES), known.r, *lam_pen)
-
-
-KNOWN = {
-    "asymmetric": known_asymmetric,
-    "training 0.1": lambda: known_training(0.1),
-    "training 10": lambda: known_training(10.0),
-    "symmetric": known_symmetric,
-    "operator": lambda: known_operator(0.0, 0.5),
-    "operator with nuclear part": lambda: known_operator(0.05, 0.5),
-}
-
-
-def check_known(problem, result, known):
-    assert result.status == Status.CONVERGED
-    check_result(problem, result, 1e-6)
-    certificate = result.certificate
-    assert abs(certificate.dual_value - known.value) <= 1e-6 * known.value
-    assert certificate.dual_value <= known.value * (1 + 1e-8)
-    assert certificate.primal_value >= known.value * (1 - 1e-8)
-    # strong convexity: lam2 ||A - A*||² over the sides is at most P - P*
-    distance = sum(
-        np.sum((dense(side) - A) ** 2) for side, A in zip(certificate.sides, (known.lower, known.upper), strict=False)
-    )
-    assert PENALTIES["lam2"] * distance <= certificate.primal_value - known.value + 1e-8 * known.value
-
-
 @every_solver
-@pytest.mark.parametrize("kind", KNOWN)
-def test_manufactured_optimum(kind, solver):
-    known, problem = KNOWN[kind]()
-    check_known(problem, solve(problem, tol=1e-6, solver=solver), known)
+@pytest.mark.parametrize(("n", "lam_pen"), [(150, 0.0), (60, 1e-3), (60, 0.1), (60, 10.0)])
+def test_manufactured_optimum(n, lam_pen, solver):
+    known = manufacture(low_rank_features(n), **PENALTIES, lam_pen=lam_pen, seed=n)
+    term = SideTerm.of(known.V, **PENALTIES)
+    given = (term, term, known.r)
+    problem = TrainingPenaltyProblem(*given, lam_pen) if lam_pen else AsymmetricProblem(*given)
+    result = solve(problem, tol=1e-6, solver=solver)
+    check_result(problem, result, 1e-6)
+    check_known(result, known, PENALTIES["lam2"])
 
 
-def test_manufactured_check_rejects_a_loose_solve():
-    known, problem = known_symmetric()
-    result = solve(problem, tol=1e-2)
+@pytest.mark.parametrize(("lam1", "tol"), [(PENALTIES["lam1"], 1e-2), (1.0005 * PENALTIES["lam1"], 1e-6)])
+def test_manufactured_check_rejects_a_loose_solve_and_another_problem(lam1, tol):
+    known = manufacture(low_rank_features(60), **PENALTIES, seed=60)
+    term = SideTerm.of(known.V, **PENALTIES | {"lam1": lam1})
+    result = solve(AsymmetricProblem(term, term, known.r), tol=tol)
     with pytest.raises(AssertionError):
-        check_known(problem, replace(result, status=Status.CONVERGED), known)
+        check_known(result, known, PENALTIES["lam2"])
 
 
-# ---------------------------------------------------------------- stiff and random problems
+# ---------------------------------------------------------------- stiff problems
 
 
 @pytest.mark.parametrize(
@@ -258,33 +147,9 @@ def test_tiny_residuals_with_literal_penalties_are_certified(kind, penalty):
     r *= 1e-6 / np.sqrt(np.mean(r**2))
     bands = learn_bands(X, r, width_penalty=1000.0, symmetry_penalty=penalty, symmetry_kind=kind)
     assert bands.status == Status.CONVERGED
-    assert 0 <= bands.gap <= 1e-4
+    assert -1e-12 <= bands.gap <= 1e-4
     assert np.all(bands.lower(X) >= -r - 1e-8 * 1e-6)
     assert np.all(bands.upper(X) >= r - 1e-8 * 1e-6)
-
-
-def small_random_problem(seed):
-    rng = np.random.default_rng([3, seed])
-    n, d = int(rng.integers(5, 60)), int(rng.integers(1, 6))
-    X, r = rng.standard_normal((n, d)), rng.standard_t(3, n)
-    V = learn_features(X, StationaryKernel("matern52", (float(rng.uniform(0.3, 3)),)), "exact").V
-    b, lam1 = rng.choice([0.0, 1.0, 100.0]), rng.choice([0.0, 1.0, 30.0])
-    term = SideTerm.of(V, b=float(b), lam1=float(lam1), lam2=0.5)
-    lam_pen = 10.0 ** rng.uniform(-4, 3)
-    return [
-        AsymmetricProblem(term, term, r),
-        TrainingPenaltyProblem(term, term, r, lam_pen),
-        OperatorPenaltyProblem(term, r, float(rng.choice([0.0, 0.1])), lam_pen),
-        SymmetricProblem(term, r),
-    ][seed % 4]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_newton_does_not_stall(seed):
-    problem = small_random_problem(seed)
-    result = solve(problem, tol=1e-6, solver="newton")
-    assert result.status == Status.CONVERGED
-    check_result(problem, result, 1e-6)
 
 
 # ---------------------------------------------------------------- what `solve` promises
@@ -299,7 +164,7 @@ def test_iteration_limit_is_kept_and_its_bounds_hold(name, limit, solver):
     assert result.status == Status.ITERATION_LIMIT
     assert result.iterations <= limit
     check_result(case.problem(), result, 1e-10)
-    check_certificate(case, case.problem(), result.certificate)
+    check_certificate(case.problem(), case, result.certificate)
 
 
 def blas_threads():
@@ -319,50 +184,33 @@ class Fails(SymmetricProblem):
         raise RuntimeError("on purpose")
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_blas_threads_are_one_inside_and_restored_after(threads):
-    known, _ = known_symmetric()
+def test_blas_threads_are_one_inside_and_restored_after():
+    rng = np.random.default_rng(5)
+    term, r = SideTerm.of(low_rank_features(60), **PENALTIES), rng.standard_normal(60)
     ONE_THREAD._controller = None  # libraries that other tests loaded are found anew
-    with threadpool_limits(threads, user_api="blas"):
+    with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
-        assert max(before) == threads
-        problem = SeesThreads(SideTerm.of(known.V, **PENALTIES), known.r)
-        result = solve(problem, tol=1e-6, solver="newton")
-        assert result.certificate.gap <= 1e-6
+        problem = SeesThreads(term, r)
+        assert solve(problem, tol=1e-6, solver="newton").certificate.gap <= 1e-6
         assert set(problem.seen) == {1}
         assert blas_threads() == before
         with pytest.raises(RuntimeError, match="on purpose"):
-            solve(Fails(SideTerm.of(known.V, **PENALTIES), known.r), solver="newton")
+            solve(Fails(term, r), solver="newton")
+        assert blas_threads() == before
+        with ThreadPoolExecutor(4) as pool:
+            solved = pool.map(lambda k: solve(SymmetricProblem(term, k * r)).certificate.gap, range(1, 25))
+            assert max(solved) <= 1e-4
         assert blas_threads() == before
 
 
-@pytest.mark.parametrize("solver", ["newton", "subspace"])
-def test_results_do_not_depend_on_the_number_of_threads(solver):
-    rng = np.random.default_rng(5)
-    X, r = rng.uniform(-1, 1, (250, 1)), rng.standard_normal(250)
-    solutions = []
-    for threads in (1, 2):
-        with threadpool_limits(threads, user_api="blas"):
-            solutions.append(learn_bands(X, r, lengthscale=0.5, rank=1e-6, solver=solver, tol=1e-6))
-    one, two = solutions
-    assert one.gap <= 1e-6
-    assert two.gap <= 1e-6
-    assert one.dual_value == pytest.approx(two.dual_value, rel=1e-9)
-    assert one.primal_value == pytest.approx(two.primal_value, rel=1e-9)
-    np.testing.assert_allclose(one.values_upper, two.values_upper, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("shape", [(), (3,), (24, 1), (25,)])
-def test_start_of_the_wrong_shape(shape):
+def test_a_start_of_the_wrong_shape_and_unknown_solvers_are_named():
     problem = CASES["asymmetric"].problem()
-    with pytest.raises(ValueError, match=r"start has shape .*expected \(24,\)"):
-        solve(problem, np.zeros(shape))
-
-
-@pytest.mark.parametrize("solver", ["", "Newton", "cg", None])
-def test_unknown_solver(solver):
-    with pytest.raises(ValueError, match=r"solver=.* is not known: expected one of \['auto', 'lbfgs', 'newton', 'sub"):
-        solve(CASES["symmetric"].problem(), solver=solver)
+    for shape in ((), (3,), (24, 1), (25,)):
+        with pytest.raises(ValueError, match=r"start has shape .*expected \(24,\)"):
+            solve(problem, np.zeros(shape))
+    for name in ("", "Newton", "cg", None):
+        with pytest.raises(ValueError, match=r"solver=.* is not known: expected one of \['auto', 'lbfgs', 'newton'"):
+            solve(problem, solver=name)
 
 
 @every_solver
@@ -397,64 +245,19 @@ def test_asymmetric_problem_is_solved_by_parts(solver):
     assert len(whole.bases) == (2 if solver == "subspace" else 0)
 
 
-@pytest.fixture
-def made(monkeypatch):
-    """Number of symmetric eigendecompositions with vectors made since the test began."""
-    calls = []
-    original = np.linalg.eigh
-    monkeypatch.setattr(np.linalg, "eigh", lambda *args, **kwargs: calls.append(1) or original(*args, **kwargs))
-    return lambda: len(calls)
-
-
-@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-@every_case
-def test_decompositions_are_those_made(case, solver, made):
-    problem = case.problem()
-    before = made()
-    result = solve(problem, tol=1e-5, solver=solver)
-    assert result.certificate.gap <= 1e-5
-    assert result.decompositions == made() - before
-
-
 @pytest.mark.parametrize("kind", ["symmetric", "training", "asymmetric", "operator"])
-def test_decompositions_of_relaxed_problems_are_counted(kind, made):
+def test_decompositions_of_relaxed_problems_are_counted(kind):
     rng = np.random.default_rng(9)
-    V = features(30, ell=0.8)
-    term, r = SideTerm.of(V, b=1e5, lam1=1e4, lam2=0.5), rng.standard_normal(30)
-    problem = {
-        "symmetric": SymmetricProblem(term, r),
-        "training": TrainingPenaltyProblem(term, term, r, 1.0),
-        "asymmetric": AsymmetricProblem(term, term, r),
-        "operator": OperatorPenaltyProblem(term, r, 0.0, 1.0),
-    }[kind]
-    before = made()
-    result = solve(problem, tol=1e-4, solver="newton")
+    term, r = SideTerm.of(low_rank_features(30, 1, 0.8), b=1e5, lam1=1e4, lam2=0.5), rng.standard_normal(30)
+    problem = of_every_kind(term, r)[kind]
+    with patch.object(np.linalg, "eigh", wraps=np.linalg.eigh) as made:
+        result = solve(problem, tol=1e-4, solver="newton")
     assert result.certificate.gap <= 1e-4
-    assert result.decompositions == made() - before
+    assert result.decompositions == made.call_count
     assert result.iterations > len(result.history), "no relaxed problem was solved first"
 
 
-def test_solves_in_several_threads_restore_the_number_of_blas_threads():
-    def run(seed):
-        rng = np.random.default_rng(seed)
-        term = SideTerm.of(rng.standard_normal((8, 30)), b=1.0, lam1=0.5, lam2=0.5)
-        return solve(SymmetricProblem(term, rng.standard_normal(30))).certificate.gap
-
-    with threadpool_limits(2, user_api="blas"):
-        before = [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
-        with ThreadPoolExecutor(4) as pool:
-            gaps = list(pool.map(run, range(24)))
-        after = [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
-    assert max(gaps) <= 1e-4
-    assert before == after
-
-
 # ---------------------------------------------------------------- what a solver asks of a problem
-
-
-def test_lbfgs_needs_four_members():
-    stated = {name for name in vars(DualProblem) if not name.startswith("_")}
-    assert stated == {"bounds", "decompositions", "value_and_grad", "certificate"}
 
 
 class Least:
@@ -469,13 +272,6 @@ class Least:
     def certificate(self, z):
         value, best = self.value_and_grad(z)[0], self.value_and_grad(self.bounds.clip(self.target))[0]
         return Certificate(value, best, best - value, 0.0, ())
-
-
-def test_lbfgs_solves_any_problem_with_the_four_members_in_its_box():
-    problem = Least([3.0, -1.0, 0.2, 0.7], [0.0] * 4, [1.0, 1.0, 1.0, 0.5])
-    result = solve_lbfgs(problem, np.array([0.5, 0.5, 0.5, 9.0]), 1e-10, 100)
-    assert result.status == Status.CONVERGED
-    np.testing.assert_allclose(result.variables, [1.0, 0.0, 0.2, 0.5], atol=1e-5)
 
 
 @pytest.mark.parametrize("solver", ["newton", "subspace", "auto"])
@@ -498,9 +294,10 @@ class Second(Least):
         return None
 
 
-def test_newton_ends_at_both_ends_of_a_box():
-    problem = Second([3.0, -1.0, 0.2, 0.7], [0.0] * 4, [1.0, 1.0, 1.0, 0.5])
-    result = solve_newton(problem, np.array([0.5, 0.5, 0.5, 9.0]), 1e-10, 100)
+@pytest.mark.parametrize(("solver", "kind"), [(solve_lbfgs, Least), (solve_newton, Second)])
+def test_problems_that_are_no_more_than_a_solver_asks_for_are_solved_in_their_box(solver, kind):
+    problem = kind([3.0, -1.0, 0.2, 0.7], [0.0] * 4, [1.0, 1.0, 1.0, 0.5])
+    result = solver(problem, np.array([0.5, 0.5, 0.5, 9.0]), 1e-10, 100)
     assert result.status == Status.CONVERGED
     np.testing.assert_allclose(result.variables, [1.0, 0.0, 0.2, 0.5], atol=1e-5)
 
@@ -538,25 +335,31 @@ def test_conjugate_gradients_say_when_they_stop_short(monkeypatch):
     assert not solved
 
 
-def _quadratic(H, *, exact=True):
-    """A problem with this Hessian, and its inverse as preconditioner."""
+def quadratic_model(H, grad, moving, *, exact=True):
+    """Newton's model of a problem with this Hessian, with its inverse as preconditioner, and the step zero."""
 
     def preconditioner(_z, free, shift):
         return (lambda v: np.linalg.solve(H[np.ix_(free, free)] + shift * np.eye(len(v)), v)) if exact else None
 
-    return SimpleNamespace(
+    problem = SimpleNamespace(
         curvature=1.0,
         hessian_product=lambda _z, support: lambda v: H[np.ix_(support, support)] @ v,
         preconditioner=preconditioner,
     )
+    return newton.Model(problem, np.zeros_like(grad), grad, moving, damping=0.01), np.zeros_like(grad)
+
+
+def positive_definite(rng, n):
+    B = rng.standard_normal((n, n))
+    return B @ B.T + np.eye(n)
 
 
 def test_a_model_goes_on_from_its_last_step():
     """Guess after guess of the free variables: the step solves its equations, the slope is that of the whole step."""
     rng = np.random.default_rng(9)
-    H = _positive_definite(rng, 12)
+    H = positive_definite(rng, 12)
     grad, moving = rng.standard_normal(12), np.arange(12) != 5
-    model, d = newton.Model(_quadratic(H), np.zeros(12), grad, moving, damping=0.01), np.zeros(12)
+    model, d = quadratic_model(H, grad, moving)
     for fixed in ([0, 1], [0, 1, 2], [2, 7], [1]):
         d[fixed] = rng.standard_normal(len(fixed))
         free = moving & ~np.isin(np.arange(12), fixed)
@@ -573,9 +376,9 @@ def test_a_model_goes_on_from_its_last_step():
 def test_a_model_whose_first_guess_asks_for_nothing_solves_the_next(first):
     """No variable is free at first, or those that are have no slope."""
     rng = np.random.default_rng(10)
-    H, moving = _positive_definite(rng, 8), np.ones(8, dtype=bool)
+    H, moving = positive_definite(rng, 8), np.ones(8, dtype=bool)
     grad = np.where(np.arange(8) < 3, 0.0, rng.standard_normal(8))
-    model, d = newton.Model(_quadratic(H), np.zeros(8), grad, moving, damping=0.01), np.zeros(8)
+    model, d = quadratic_model(H, grad, moving)
     model.solve(d, np.isin(np.arange(8), first))
     assert not d.any()
     model.solve(d, moving)
@@ -586,9 +389,9 @@ def test_a_model_whose_first_guess_asks_for_nothing_solves_the_next(first):
 def test_a_model_asks_for_no_more_digits_than_its_right_hand_side_has():
     """After a first guess with hardly any slope the next one is solved to a part of its own."""
     rng = np.random.default_rng(11)
-    H, moving = _positive_definite(rng, 100), np.ones(100, dtype=bool)
+    H, moving = positive_definite(rng, 100), np.ones(100, dtype=bool)
     grad = np.where(np.arange(100) < 3, 1e-12, 1.0)
-    model, d = newton.Model(_quadratic(H, exact=False), np.zeros(100), grad, moving, damping=0.01), np.zeros(100)
+    model, d = quadratic_model(H, grad, moving, exact=False)
     model.solve(d, np.arange(100) < 3)
     before = model.products
     slope = model.solve(d, moving)
@@ -596,8 +399,3 @@ def test_a_model_asks_for_no_more_digits_than_its_right_hand_side_has():
     residual = np.linalg.norm(slope - model.shift * d)
     assert 1e-6 * np.linalg.norm(grad) < residual <= 1e-2 * np.linalg.norm(grad) * (1 + 1e-9)
     assert model.products - before < 60
-
-
-def _positive_definite(rng, n):
-    B = rng.standard_normal((n, n))
-    return B @ B.T + np.eye(n)

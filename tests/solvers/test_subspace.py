@@ -1,5 +1,7 @@
 """Operators restricted to subspaces: values, bounds and the solver that grows the subspaces."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -29,24 +31,22 @@ def residuals():
     return np.random.default_rng(1).gamma(1.5, size=N) - 1.0
 
 
-def two_kernels():
-    return TrainingPenaltyProblem(side_term(0.8), side_term(0.4), residuals(), 0.5)
-
-
-def one_kernel():
-    term = side_term(0.6)
-    return TrainingPenaltyProblem(term, term, residuals(), 0.5)
-
-
 PROBLEMS = {
     "one side": lambda: OneSidedProblem(side_term(0.6), residuals()),
     "symmetric": lambda: SymmetricProblem(side_term(0.6), residuals()),
-    "training": one_kernel,
-    "training, two kernels": two_kernels,
+    "training": lambda: TrainingPenaltyProblem(*2 * (side_term(0.6),), residuals(), 0.5),
+    "training, two kernels": lambda: TrainingPenaltyProblem(side_term(0.8), side_term(0.4), residuals(), 0.5),
     "operator": lambda: OperatorPenaltyProblem(side_term(0.6), residuals(), 0.0, 0.5),
     "operator with nuclear part": lambda: OperatorPenaltyProblem(side_term(0.6), residuals(), 0.05, 0.5),
 }
-every_problem = pytest.mark.parametrize("make", PROBLEMS.values(), ids=PROBLEMS.keys())
+every_problem = pytest.mark.parametrize("name", PROBLEMS)
+
+
+@cache
+def optimum(name):
+    result = solve(PROBLEMS[name](), tol=1e-8, solver="newton")
+    assert result.certificate.gap <= 1e-8
+    return result
 
 
 def random_bases(problem, k, seed=2):
@@ -54,28 +54,20 @@ def random_bases(problem, k, seed=2):
     return tuple(np.linalg.qr(rng.standard_normal((term.space.p, k)))[0] for term in problem.terms)
 
 
-def whole_bases(problem):
-    return random_bases(problem, N)
-
-
 # ---------------------------------------------------------------- restricted problems
 
 
-@every_problem
-def test_restricted_problem_keeps_the_contract_of_a_problem(make):
-    problem = make()
+def check_contract(problem):
     small = problem.restricted(random_bases(problem, 7))
     assert [term.space.p for term in small.terms] == [7] * len(problem.terms)
     check_gradient(small)
     check_hessian_product(small)
 
 
-@every_problem
-def test_lift_and_project_are_inverse_on_the_subspace(make):
-    problem = make()
+def check_lift_and_project(problem):
+    """They are inverse on the subspace."""
     bases = random_bases(problem, 9)
-    small = problem.restricted(bases)
-    for z in random_points(small, 3):
+    for z in random_points(problem.restricted(bases), 3):
         lifted = problem.lift(z, bases)
         assert lifted.shape == (problem.n_variables,)
         np.testing.assert_allclose(problem.project(lifted, bases), z, atol=1e-12)
@@ -85,10 +77,9 @@ def test_lift_and_project_are_inverse_on_the_subspace(make):
         np.testing.assert_allclose(problem.lift(problem.project(once, bases), bases), once, atol=1e-12)
 
 
-@every_problem
-def test_restriction_to_everything_is_a_rotation(make):
-    problem = make()
-    bases = whole_bases(problem)
+def check_rotation(problem):
+    """A restriction to everything is one."""
+    bases = random_bases(problem, N)
     small = problem.restricted(bases)
     for z in random_points(problem, 5):
         value, grad = problem.value_and_grad(z)
@@ -97,31 +88,28 @@ def test_restriction_to_everything_is_a_rotation(make):
         np.testing.assert_allclose(problem.lift(rotated_grad, bases), grad, atol=1e-9 * np.abs(grad).max())
 
 
-@every_problem
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
-def test_lifted_operators_keep_values_and_objective(make, ridge):
-    problem = make()
-    bases = random_bases(problem, 9)
+def check_lifted_operators(problem):
+    """They keep values and objective."""
+    bases, rng = random_bases(problem, 9), np.random.default_rng(6)
     small = problem.restricted(bases)
-    rng = np.random.default_rng(6)
-    sides = []
-    for term in getattr(small, "sides", small.terms * len(problem.certificate(np.zeros(problem.n_variables)).sides)):
-        B = rng.standard_normal((9, 3))
-        sides.append(
-            PrimalSide(B, ridge, np.square(B.T @ term.space.V).sum(axis=0) + ridge * term.space.identity_values)
-        )
-    lifted = problem.lift_sides(tuple(sides), bases)
-    assert problem.objective(lifted) == pytest.approx(small.objective(tuple(sides)), rel=1e-10)
-    terms = getattr(problem, "sides", problem.terms * len(sides))
-    for side, before, term in zip(lifted, sides, terms, strict=True):
-        assert len(side.B) == term.space.p
-        np.testing.assert_allclose(side.f, before.f, rtol=1e-12)
-        by_hand = np.square(side.B.T @ term.space.V).sum(axis=0) + side.ridge * term.space.identity_values
-        np.testing.assert_allclose(side.f, by_hand, rtol=1e-9)
+    for ridge in (0.0, 0.3):
+        sides = []
+        for term in small.sides:
+            B = rng.standard_normal((9, 3))
+            f = np.square(B.T @ term.space.V).sum(axis=0) + ridge * term.space.identity_values
+            sides.append(PrimalSide(B, ridge, f))
+        lifted = problem.lift_sides(tuple(sides), bases)
+        assert problem.objective(lifted) == pytest.approx(small.objective(tuple(sides)), rel=1e-10)
+        for side, before, term in zip(lifted, sides, problem.sides, strict=True):
+            assert len(side.B) == term.space.p
+            np.testing.assert_allclose(side.f, before.f, rtol=1e-12)
+            by_hand = np.square(side.B.T @ term.space.V).sum(axis=0) + side.ridge * term.space.identity_values
+            np.testing.assert_allclose(side.f, by_hand, rtol=1e-9)
 
 
-def check_dual_values(problem, bases):
+def check_dual_values(problem):
     """The full dual at lifted multipliers is at most the restricted dual."""
+    bases = random_bases(problem, 9)
     small = problem.restricted(bases)
     strict = False
     for z in [*random_points(small, 7), *random_points(small, 8, size=0.2)]:
@@ -131,10 +119,34 @@ def check_dual_values(problem, bases):
     assert strict, "nothing was left out"
 
 
+def check_images(problem):
+    """The images are those of the positive eigenvectors, and growing by them lowers the value of the subspace."""
+    bases = random_bases(problem, 9)
+    small = problem.restricted(bases)
+    for z in random_points(small, 10, count=2):
+        images, lifted, by_hand = problem.images(small, z, bases), problem.lift(z, bases), []
+        sides = (problem.sides, problem.arguments(lifted), problem.per_side(bases), small.state(z).sides)
+        for term, (c, W), Q, state in zip(*sides, strict=True):
+            V = term.space.V
+            M = V @ np.diag(c - term.cost.b / len(c)) @ V.T + (0 if W is None else W)
+            Y = M @ Q @ state.positive_vectors
+            by_hand.append(Y / np.linalg.norm(Y, axis=0).max())
+        for found, true in zip(images, problem._per_term(by_hand), strict=True):
+            np.testing.assert_allclose(found, true, atol=1e-11)
+        grown = subspace._grown(bases, images)
+        larger = problem.restricted(grown).value_and_grad(problem.project(lifted, grown))[0]
+        full, restricted = problem.value_and_grad(lifted)[0], small.value_and_grad(z)[0]
+        assert full - 1e-10 * abs(full) <= larger < restricted
+        assert larger - full < 0.5 * (restricted - full)
+
+
 @every_problem
-def test_full_dual_is_at_most_the_restricted_one(make):
-    problem = make()
-    check_dual_values(problem, random_bases(problem, 9))
+@pytest.mark.parametrize(
+    "check",
+    [check_contract, check_lift_and_project, check_rotation, check_lifted_operators, check_dual_values, check_images],
+)
+def test_restricted_problems(check, name):
+    check(PROBLEMS[name]())
 
 
 class Scaled(SymmetricProblem):
@@ -152,67 +164,6 @@ class ForgetsToRotate(OperatorPenaltyProblem):
         return super().lift(z, (np.eye(self.p, k),))
 
 
-def test_checks_reject_broken_restrictions():
-    problem = ForgetsToRotate(side_term(0.6), residuals(), 0.0, 0.5)
-    with pytest.raises(AssertionError):
-        test_lift_and_project_are_inverse_on_the_subspace(lambda: problem)
-    with pytest.raises(AssertionError):
-        test_restriction_to_everything_is_a_rotation(lambda: problem)
-    broken = Scaled(side_term(0.6), residuals())
-    with pytest.raises(AssertionError):
-        test_restriction_to_everything_is_a_rotation(lambda: broken)
-    with pytest.raises(AssertionError):
-        test_lifted_operators_keep_values_and_objective(lambda: broken, 0.0)
-
-
-@every_problem
-def test_restricted_optima_are_upper_bounds_that_decrease(make):
-    problem = make()
-    optimum = solve(problem, tol=1e-5, solver="newton").certificate
-    assert optimum.gap <= 1e-5
-    everything, values = whole_bases(problem), []
-    for k in (8, 20, 40, N):
-        small = problem.restricted(tuple(Q[:, :k] for Q in everything))
-        certificate = solve(small, tol=1e-5, solver="newton").certificate
-        assert certificate.gap <= 1e-5
-        values.append(certificate.dual_value)
-    assert all(later <= earlier * (1 + 2e-5) for earlier, later in zip(values, values[1:], strict=False))
-    assert values[0] > 1.01 * optimum.primal_value
-    assert values[-1] == pytest.approx(optimum.dual_value, rel=2e-5)
-
-
-# ---------------------------------------------------------------- what a subspace lacks
-
-
-def check_images(problem, z, bases):
-    """The images are those of the positive eigenvectors, and growing by them lowers the value of the subspace."""
-    small = problem.restricted(bases)
-    images = problem.images(small, z, bases)
-    lifted = problem.lift(z, bases)
-    by_hand = []
-    sides = zip(problem.sides, problem.arguments(lifted), problem.per_side(bases), small.state(z).sides, strict=True)
-    for term, (c, W), Q, state in sides:
-        V = term.space.V
-        M = V @ np.diag(c - term.cost.b / len(c)) @ V.T + (0 if W is None else W)
-        Y = M @ Q @ state.positive_vectors
-        by_hand.append(Y / np.linalg.norm(Y, axis=0).max())
-    for found, true in zip(images, problem._per_term(by_hand), strict=True):
-        np.testing.assert_allclose(found, true, atol=1e-11)
-    grown = subspace._grown(bases, images)
-    larger = problem.restricted(grown).value_and_grad(problem.project(lifted, grown))[0]
-    full, restricted = problem.value_and_grad(lifted)[0], small.value_and_grad(z)[0]
-    assert full - 1e-10 * abs(full) <= larger < restricted
-    assert larger - full < 0.5 * (restricted - full)
-
-
-@every_problem
-def test_images_of_positive_eigenvectors(make):
-    problem = make()
-    bases = random_bases(problem, 9)
-    for z in random_points(problem.restricted(bases), 10, count=2):
-        check_images(problem, z, bases)
-
-
 class ForgetsW(OperatorPenaltyProblem):
     """Its matrices lack W where images are made."""
 
@@ -220,26 +171,20 @@ class ForgetsW(OperatorPenaltyProblem):
         return super().images(small, np.concatenate([z[: 2 * self.n], 0 * z[2 * self.n :]]), bases)
 
 
-def test_check_rejects_wrong_images():
-    problem = ForgetsW(side_term(0.6), residuals(), 0.0, 0.5)
-    bases = random_bases(problem, 9)
+@pytest.mark.parametrize(
+    ("broken", "check"),
+    [
+        (ForgetsToRotate, check_lift_and_project),
+        (ForgetsToRotate, check_rotation),
+        (Scaled, check_rotation),
+        (Scaled, check_lifted_operators),
+        (ForgetsW, check_images),
+    ],
+)
+def test_checks_reject_broken_restrictions(broken, check):
+    problem = broken(side_term(0.6), residuals(), *((0.0, 0.5) if broken is not Scaled else ()))
     with pytest.raises(AssertionError):
-        check_images(problem, next(random_points(problem.restricted(bases), 10)), bases)
-
-
-@every_problem
-def test_positive_vectors_span_the_recovered_operators(make):
-    problem = make()
-    z = next(random_points(problem, 11))
-    vectors = problem.positive_vectors(z)
-    sides = problem.certificate(z).sides
-    states = problem.state(z).sides
-    assert len(states) == len(sides)
-    spaces = vectors if len(vectors) == len(states) else vectors * len(states)
-    for X, state in zip(spaces, states, strict=True):
-        assert state.part.rank > 0
-        left = state.B - X @ np.linalg.lstsq(X, state.B, rcond=None)[0]
-        assert np.abs(left).max() <= 1e-10 * np.abs(state.B).max()
+        check(problem)
 
 
 # ---------------------------------------------------------------- growing
@@ -263,25 +208,24 @@ def test_grown_bases_are_orthonormal_and_nested():
 
 @every_problem
 @pytest.mark.parametrize("first", [3, 12])
-def test_solve_subspace_against_a_full_newton_solve(make, first, monkeypatch):
+def test_solve_subspace_against_a_full_newton_solve(name, first, monkeypatch):
     monkeypatch.setattr(subspace, "START", first)
     tol = 1e-6
-    full = solve(make(), tol=1e-8, solver="newton").certificate
-    problem = make()
+    full, problem = optimum(name).certificate, PROBLEMS[name]()
     result = solve(problem, tol=tol, solver="subspace")
     certificate = result.certificate
     assert result.status == Status.CONVERGED
     assert certificate.gap <= tol
     assert certificate.violation <= 1e-9
-    assert certificate.dual_value <= full.primal_value
-    assert certificate.primal_value >= full.dual_value
-    assert certificate.dual_value == pytest.approx(make().value_and_grad(result.variables)[0], rel=1e-10)
+    assert certificate.dual_value <= full.primal_value * (1 + 1e-12)
+    assert certificate.primal_value >= full.dual_value * (1 - 1e-12)
+    assert certificate.dual_value == pytest.approx(problem.value_and_grad(result.variables)[0], rel=1e-10)
     assert certificate.primal_value == pytest.approx(problem.objective(certificate.sides), rel=1e-12)
     (bases,) = result.bases
     for Q, term in zip(bases, problem.terms, strict=True):
         assert first < Q.shape[1] <= term.space.p
         np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-10)
-    again = solve(make(), result.variables, tol=tol, solver="subspace", bases=result.bases)
+    again = solve(PROBLEMS[name](), result.variables, tol=tol, solver="subspace", bases=result.bases)
     assert again.certificate.gap <= tol
     assert again.decompositions < result.decompositions
 
@@ -295,32 +239,26 @@ def test_fallback_to_the_whole_problem_is_certified_and_counted(name, monkeypatc
     problem = case.problem()
     result = solve(problem, tol=1e-6, solver="subspace")
     assert result.status == Status.CONVERGED
-    check_certificate(case, problem, result.certificate)
+    check_certificate(problem, case, result.certificate)
     assert result.decompositions >= problem.decompositions
 
 
-def far_apart():
+def far_apart(solver):
     """Points that the first pivots do not see: at this lengthscale each is nearly alone."""
     rng = np.random.default_rng(0)
     X, r = rng.standard_normal((200, 4)), rng.standard_normal(200)
-    options = {"lengthscale": 0.12, "symmetry_penalty": 0.0, "width_penalty": 10.0}
-    return lambda solver: learn_bands(X, r, solver=solver, **options)
+    bands = learn_bands(X, r, solver=solver, lengthscale=0.12, symmetry_penalty=0.0, width_penalty=10.0)
+    assert bands.gap <= 1e-4
+    return bands.values_upper
 
 
-def test_points_that_the_first_subspace_does_not_see():
-    learn = far_apart()
-    found, newton = learn("subspace"), learn("newton")
-    assert found.gap <= 1e-4
-    np.testing.assert_allclose(found.values_upper, newton.values_upper, rtol=0.05, atol=0.01)
-
-
-def test_a_restricted_problem_that_diverges_is_given_up(monkeypatch):
-    """Without the check of the first subspace its dual grows without end; the whole problem is solved all the same."""
+def test_points_that_the_first_subspace_does_not_see(monkeypatch):
+    newton = far_apart("newton")
+    np.testing.assert_allclose(far_apart("subspace"), newton, rtol=0.05, atol=0.01)
+    # without the check of the first subspace its dual grows without end; the whole problem is solved all the same
     monkeypatch.setattr(subspace, "REACH", np.inf)
     monkeypatch.setattr(subspace, "INNER", 60)
-    found = far_apart()("subspace")
-    assert found.gap <= 1e-4
-    assert found.values_upper.max() < 10
+    np.testing.assert_allclose(far_apart("subspace"), newton, rtol=0.05, atol=0.01)
 
 
 def test_subspaces_grow_until_they_reach_every_point(monkeypatch):
@@ -343,17 +281,13 @@ def test_subspaces_grow_until_they_reach_every_point(monkeypatch):
 # ---------------------------------------------------------------- bounds without a decomposition
 
 
-def leading_bases(problem, count):
-    return tuple(term.space.leading(count) for term in problem.terms)
-
-
 def subspaces(problem, z):
     """Of all kinds: with the positive eigenvectors and without, from good to hopeless."""
     vectors = problem.positive_vectors(z)
-    leading = leading_bases(problem, 30)
+    leading, more = (tuple(term.space.leading(count) for term in problem.terms) for count in (30, 45))
     yield tuple(np.linalg.qr(np.column_stack([X, Q]))[0] for X, Q in zip(vectors, leading, strict=True))
     yield leading
-    yield leading_bases(problem, 45)
+    yield more
     yield tuple(np.linalg.qr(X)[0] for X in vectors)
     yield tuple(X[:, :1] for X in vectors)
     for k in (5, 30, N - 8, N - 2):
@@ -366,22 +300,21 @@ def check_bounded_certificate(problem, z):
     first, *others = subspaces(problem, z)
     close = problem.bounded_certificate(z, first, exact.sides)
     assert close.dual_value == pytest.approx(exact.dual_value, rel=1e-3)
-    everything = problem.bounded_certificate(z, whole_bases(problem), exact.sides)
+    everything = problem.bounded_certificate(z, random_bases(problem, N), exact.sides)
     assert everything.dual_value == pytest.approx(exact.dual_value, rel=1e-9)
     shown = 0
-    for bases in (first, whole_bases(problem), *others):
+    for bases in (first, random_bases(problem, N), *others):
         for room in (0.0, 0.05 * exact.primal_value):
             bounded = problem.bounded_certificate(z, bases, exact.sides, room)
-            assert bounded.dual_value <= exact.dual_value
+            assert bounded.dual_value <= exact.dual_value * (1 + 1e-12)
             assert bounded.primal_value == pytest.approx(exact.primal_value, rel=1e-12)
             shown += np.isfinite(bounded.dual_value)
     assert shown >= 6, "hardly anything was shown"
 
 
 @every_problem
-def test_a_bounded_certificate_is_a_bound_close_to_the_value(make):
-    problem = make()
-    check_bounded_certificate(problem, solve(problem, tol=1e-5, solver="newton").variables)
+def test_a_bounded_certificate_is_a_bound_close_to_the_value(name):
+    check_bounded_certificate(PROBLEMS[name](), optimum(name).variables)
 
 
 def value_on_subspace(term, c, W, Q, room):  # noqa: ARG001
@@ -398,27 +331,7 @@ def value_on_subspace(term, c, W, Q, room):  # noqa: ARG001
     ],
 )
 def test_a_bound_that_forgets_something_is_seen(name, broken, monkeypatch):
-    problem = one_kernel()
-    z = solve(problem, tol=1e-5, solver="newton").variables
+    z = optimum("training").variables
     monkeypatch.setattr(SideTerm, name, broken)
     with pytest.raises(AssertionError):
-        check_bounded_certificate(problem, z)
-
-
-@every_problem
-def test_eigenvalues_beside_a_subspace_are_bounded(make):
-    """Against all eigenvalues of the projected matrix, by trace, by norm and by the norm of the square."""
-    problem = make()
-    for k, enough in [(5, 0.0), (5, 1e3), (20, 0.3), (N - 2, 0.1)]:
-        for z in random_points(problem, 14, count=2):
-            for term, (c, _), Q in zip(
-                problem.sides, problem.arguments(z), problem.per_side(random_bases(problem, k)), strict=True
-            ):
-                weights = c - term.cost.b / len(c)
-                beside = term.space.V - Q @ (Q.T @ term.space.V)
-                true = np.linalg.eigvalsh((beside * weights) @ beside.T)[-1]
-                positive = (beside * np.maximum(weights, 0)) @ beside.T
-                found = term._largest_beside(weights, Q, enough)
-                assert true - 1e-10 <= found <= np.trace(positive) + 1e-10
-                if enough == 0:  # all by norms
-                    assert found <= np.linalg.norm(positive) + 1e-10
+        check_bounded_certificate(PROBLEMS["training"](), z)

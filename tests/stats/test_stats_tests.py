@@ -1,5 +1,7 @@
 """Tests of independence, equality and symmetry, and the paired bootstrap: values, level, power, degenerate input."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
@@ -16,7 +18,7 @@ from sosbands.stats import (
 from sosbands.stats import tests as permutation_tests
 from sosbands.stats.tests import _statistic, feature_independence_test, indicators
 
-DRAWS, N, CANDIDATES = 200, 60, 15
+DRAWS, N, CANDIDATES = 150, 30, 10
 
 
 def check_super_uniform(p_values):
@@ -33,18 +35,84 @@ def searched(seed):
     return list(1.5 + np.sin(frequency[:, None] * 2 * x + frequency[:, None])), np.abs(rng.standard_normal(N))
 
 
-@pytest.fixture(scope="module")
-def null_p_values():
-    """p-values of the max-statistic, and of the naive test at the best of the candidates."""
-    found = []
-    for seed in range(DRAWS):
+def noise(seed, kind="symmetric", n=60):
+    """Points, and residuals whose size depends on them."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 1))
+    eps = rng.standard_normal(n) if kind == "symmetric" else rng.gamma(1.5, size=n) - 1.5
+    return X, np.sqrt(0.1 + 2 * X[:, 0] ** 2) * eps
+
+
+# ---------------------------------------------------------------- levels
+
+
+def one_candidate(seed, m):
+    x, y = np.random.default_rng(seed).standard_normal((2, 20))
+    return independence_test([x], [y], n_permutations=m, random_state=seed)
+
+
+def best_of_candidates(seed, m, selected=None):
+    widths, R = searched(seed)
+    return independence_test(widths, [R] * CANDIDATES, selected=selected, n_permutations=m, random_state=seed)
+
+
+def features_against_sizes(seed, m):
+    rng = np.random.default_rng(seed)
+    X, r = rng.uniform(-1, 1, (N, 2)), rng.standard_normal(N) if seed % 2 else rng.gamma(1.5, size=N) - 1.5
+    return feature_independence_test(X, r, [0.2, 0.6], n_permutations=m, random_state=seed)
+
+
+def groups(seed, m):
+    return kruskal_wallis_test(
+        np.random.default_rng(seed).exponential(size=(3, 6)), n_permutations=m, random_state=seed
+    )
+
+
+def signs(seed, m):
+    return sign_flip_test(*noise(seed, n=20), 0.6, n_flips=m, random_state=seed)
+
+
+def choice_of_the_best(seed, m):
+    """Ten equally good candidates against an eleventh: taking the best is part of the null."""
+    values = np.random.default_rng(seed).standard_normal((11, 50))
+    pairs = [(row, row) for row in values]
+    return bootstrap(lambda W, _: float(W.mean()), pairs, 0, n_bootstraps=m, random_state=seed)
+
+
+NULLS = [one_candidate, best_of_candidates, features_against_sizes, groups, signs, choice_of_the_best]
+
+
+def p_values(null, draws, m):
+    return np.array([null(seed, m).p_value for seed in range(draws)])
+
+
+@pytest.mark.parametrize("null", NULLS)
+def test_p_values_are_super_uniform(null):
+    p = p_values(null, DRAWS, 39)
+    check_super_uniform(p)
+    assert 0.4 < np.mean(p) < 0.6  # and not merely conservative
+
+
+def test_the_check_rejects_a_test_at_the_selected_candidate():
+    def naive(seed, m):
         widths, R = searched(seed)
-        best = int(np.argmax([hsic(W, R) for W in widths]))
-        options = {"n_permutations": 59, "random_state": seed}
-        honest = independence_test(widths, [R] * CANDIDATES, **options)
-        naive = independence_test(widths, [R] * CANDIDATES, selected=best, **options)
-        found.append((honest.p_value, naive.p_value))
-    return np.array(found).T
+        return best_of_candidates(seed, m, selected=int(np.argmax([hsic(W, R) for W in widths])))
+
+    p = p_values(naive, DRAWS, 39)
+    assert np.mean(p <= 0.05) > 0.15
+    with pytest.raises(AssertionError):
+        check_super_uniform(p)
+
+
+@pytest.mark.parametrize("null", [one_candidate, signs])
+def test_the_check_rejects_bare_fractions(null):
+    p = p_values(null, 800, 9)
+    check_super_uniform(p)
+    with pytest.raises(AssertionError):
+        check_super_uniform((p * 10 - 1) / 9)
+
+
+# ---------------------------------------------------------------- widths against residuals
 
 
 @pytest.mark.parametrize("kind", ["plain", "ties"])
@@ -71,30 +139,6 @@ def test_coarse_statistic_is_near_hsic_and_distance_correlation():
     assert scaled.statistic == pytest.approx(free.statistic, rel=1e-10)
 
 
-def test_max_statistic_is_super_uniform_over_searched_candidates(null_p_values):
-    check_super_uniform(null_p_values[0])
-    assert 0.35 < np.mean(null_p_values[0]) < 0.65  # and not merely conservative
-
-
-def test_naive_test_at_the_selected_candidate_rejects_too_often(null_p_values):
-    assert np.mean(null_p_values[1] <= 0.05) > 0.15
-    with pytest.raises(AssertionError):
-        check_super_uniform(null_p_values[1])
-
-
-def test_a_fixed_candidate_is_super_uniform_and_the_check_rejects_bare_fractions():
-    p, bare = [], []
-    for seed in range(1000):
-        rng = np.random.default_rng(seed)
-        x, y = rng.standard_normal((2, 20))
-        result = independence_test([x], [y], n_permutations=9, random_state=seed)
-        p.append(result.p_value)
-        bare.append((result.p_value * 10 - 1) / 9)
-    check_super_uniform(p)
-    with pytest.raises(AssertionError):
-        check_super_uniform(bare)
-
-
 def test_power():
     rng = np.random.default_rng(1)
     x = rng.uniform(size=150)
@@ -114,15 +158,6 @@ def test_constant_widths_or_residuals(constant, scale_free):
         assert (result.statistic, result.p_value) == (0.0, 1.0)
 
 
-def test_few_points():
-    assert independence_test([[1.0]], [[2.0]], random_state=0).p_value == 1
-    # of two points every permutation has the same statistic
-    assert independence_test([[1.0, 2.0]], [[2.0, 5.0]], random_state=0).p_value == 1
-    # three in order: the reversed order is as extreme, two of six orders
-    p = independence_test([[1.0, 2.0, 3.0]], [[1.0, 2.0, 3.0]], n_permutations=999, random_state=0).p_value
-    assert p == pytest.approx(1 / 3, abs=0.05)
-
-
 def test_seeded_and_generators():
     widths, R = searched(0)
     first, again = (independence_test(widths, [R] * CANDIDATES, random_state=3) for _ in range(2))
@@ -132,35 +167,7 @@ def test_seeded_and_generators():
     assert first.name == "max-statistic permutation"
 
 
-@pytest.mark.parametrize(
-    ("widths", "residuals", "options", "message"),
-    [
-        ([], [], {}, "0 and 0 candidates"),
-        ([[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]], {}, "1 and 2 candidates"),
-        ([[1.0, 2.0]], [[1.0, 2.0, 3.0]], {}, r"residuals\[0\] has shape \(3,\)"),
-        ([[1.0, 2.0], [1.0]], [[1.0, 2.0]] * 2, {}, r"widths\[1\] has shape \(1,\)"),
-        ([[1.0, np.nan]], [[1.0, 2.0]], {}, r"widths\[0\] holds NaN"),
-        ([[1.0, 2.0]], [[1.0, 2.0]], {"selected": 1}, "selected=1"),
-    ],
-)
-def test_bad_input_is_named(widths, residuals, options, message):
-    with pytest.raises(ValueError, match=message):
-        independence_test(widths, residuals, **options)
-
-
 # ---------------------------------------------------------------- features against sizes
-
-
-@pytest.mark.parametrize("law", ["normal", "gamma"])
-def test_feature_test_is_super_uniform_and_not_conservative(law):
-    p = []
-    for seed in range(DRAWS):
-        rng = np.random.default_rng(seed)
-        X = rng.uniform(-1, 1, (N, 2))
-        r = rng.standard_normal(N) if law == "normal" else rng.gamma(1.5, size=N) - 1.5
-        p.append(feature_independence_test(X, r, [0.2, 0.6], n_permutations=59, random_state=seed).p_value)
-    check_super_uniform(p)
-    assert 0.4 < np.mean(p) < 0.6
 
 
 def test_feature_test_has_power():
@@ -191,14 +198,6 @@ def test_feature_statistic_by_matrices():
     assert np.square(cosines).sum() == pytest.approx(some @ energy @ some, rel=1e-3)
 
 
-def test_feature_test_degenerate_input():
-    X = np.arange(10.0)[:, None]
-    assert feature_independence_test(X, np.tile([1.0, -1.0], 5), [1.0], random_state=0).p_value == 1
-    assert feature_independence_test(np.ones((10, 1)), np.arange(10.0), [1.0], random_state=0).p_value == 1
-    with pytest.raises(ValueError, match=r"shapes \(10, 1\) and \(9,\)"):
-        feature_independence_test(X, np.ones(9), [1.0])
-
-
 # ---------------------------------------------------------------- Kruskal-Wallis
 
 
@@ -213,37 +212,7 @@ def test_kruskal_wallis_equals_scipy(ties):
         assert ours.n_permutations == 2000
 
 
-def test_kruskal_wallis_level():
-    draws = np.random.default_rng(0).exponential(size=(DRAWS, 3, 6))
-    check_super_uniform(
-        [kruskal_wallis_test(g, n_permutations=99, random_state=k).p_value for k, g in enumerate(draws)]
-    )
-
-
-def test_kruskal_wallis_degenerate():
-    assert kruskal_wallis_test(np.full((3, 5), 0.7)) == TestResult(0.0, 1.0, 2000, "kruskal-wallis")
-    assert kruskal_wallis_test([[1.0, 3.0], [2.0, 2.0]], random_state=0).p_value == 1
-    assert kruskal_wallis_test(np.arange(20.0).reshape(2, 10), random_state=1).p_value == 1 / 2001
-
-
-@pytest.mark.parametrize("groups", [[1.0, 2.0], [[1.0, 2.0]], [[], []], [[1.0], [2.0]], [[1.0, 2.0], [2.0, np.nan]]])
-def test_kruskal_wallis_names_bad_groups(groups):
-    with pytest.raises(ValueError, match="groups h"):
-        kruskal_wallis_test(groups)
-
-
 # ---------------------------------------------------------------- sign flips
-
-
-def noise(seed, kind, n):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, 1))
-    eps = rng.standard_normal(n) if kind == "symmetric" else rng.gamma(1.5, size=n) - 1.5
-    return X, np.sqrt(0.1 + 2 * X[:, 0] ** 2) * eps
-
-
-def p_values(test, kind="symmetric", n=60, draws=DRAWS, flips=99):
-    return np.array([test(*noise(k, kind, n), 0.6, n_flips=flips, random_state=k).p_value for k in range(draws)])
 
 
 def test_statistic_is_the_double_sum():
@@ -259,23 +228,6 @@ def test_statistic_is_the_double_sum():
     )
     assert sign_flip_test(X, r, 0.6, random_state=0).statistic == pytest.approx(T, rel=1e-12)
     assert sign_flip_test(X, -5 * r, 0.6, random_state=0).statistic == pytest.approx(T, rel=1e-12)
-
-
-def test_super_uniform_for_symmetric_heteroscedastic_noise():
-    p = p_values(sign_flip_test)
-    check_super_uniform(p)
-    assert 0.4 < p.mean() < 0.6
-
-
-def test_the_check_rejects_a_p_value_without_the_one():
-    def bare(*args, n_flips, random_state):
-        result = sign_flip_test(*args, n_flips=n_flips, random_state=random_state)
-        p = (result.p_value * (n_flips + 1) - 1) / n_flips
-        return type(result)(result.statistic, p, n_flips, result.name)
-
-    check_super_uniform(p_values(sign_flip_test, n=20, draws=800, flips=9))
-    with pytest.raises(AssertionError):
-        check_super_uniform(p_values(bare, n=20, draws=800, flips=9))
 
 
 def test_the_check_rejects_a_null_without_new_signs():
@@ -303,25 +255,8 @@ def check_power(p):
 
 
 def test_power_for_gamma_noise():
-    check_power(p_values(sign_flip_test, "gamma", n=200, draws=60))
-
-
-def test_degenerate_residuals():
-    X = np.arange(6.0)[:, None]
-    for r in (np.zeros(6), np.eye(6)[0]):
-        assert sign_flip_test(X, r, 1.0, random_state=0).p_value == 1
-    assert sign_flip_test(X[:1], [2.0], 1.0, random_state=0).p_value == 1
-    # two residuals of one sign: half of the flips agree with them
-    p = sign_flip_test(X[:2], [1.0, 1.0], 1.0, n_flips=999, random_state=0).p_value
-    assert p == pytest.approx(0.5, abs=0.06)
-    # of opposite signs: every flip is at least as large
-    assert sign_flip_test(X[:2], [1.0, -1.0], 1.0, random_state=0).p_value == 1
-
-
-def test_equal_sums_count_as_ties():
-    """Four equal residuals at one place: sixteen sign patterns, two of them like the observed one."""
-    p = sign_flip_test(np.zeros((4, 1)), np.full(4, 0.1), np.inf, n_flips=1999, random_state=0).p_value
-    assert p == pytest.approx(2 / 16, abs=0.03)
+    p = [sign_flip_test(*noise(k, "gamma", 200), 0.6, n_flips=99, random_state=k).p_value for k in range(60)]
+    check_power(p)
 
 
 def test_many_rows_are_sampled(monkeypatch):
@@ -330,20 +265,6 @@ def test_many_rows_are_sampled(monkeypatch):
     first, again = (sign_flip_test(X, r, 0.6, random_state=1) for _ in range(2))
     assert first == again
     assert first != sign_flip_test(X, r, 0.6, random_state=2)
-
-
-@pytest.mark.parametrize(
-    ("X", "r", "ell", "message"),
-    [
-        (np.zeros(3), np.ones(3), 1.0, r"shapes \(3,\) and \(3,\)"),
-        (np.zeros((3, 1)), np.ones(2), 1.0, r"shapes \(3, 1\) and \(2,\)"),
-        (np.zeros((2, 1)), [1.0, np.nan], 1.0, "NaN"),
-        (np.zeros((2, 1)), [1.0, 2.0], 0.0, "lengthscale=0.0"),
-    ],
-)
-def test_bad_points_are_named(X, r, ell, message):
-    with pytest.raises(ValueError, match=message):
-        sign_flip_test(X, r, ell)
 
 
 # ---------------------------------------------------------------- paired bootstrap
@@ -361,16 +282,12 @@ def two_candidates(seed, n=80):
     return (x, R), (rng.permutation(x), R)
 
 
-def test_bootstrap_when_the_reference_is_best():
+def test_bootstrap_finds_the_better_candidate_and_no_other():
     good, bad = two_candidates(0)
-    result = bootstrap(hsic, [good, bad], 0, random_state=0)
+    result = bootstrap(hsic, [good, bad], 0, n_bootstraps=99, random_state=0)
     assert (result.statistic, result.p_value) == (0.0, 1.0)
-    assert bootstrap(hsic, [good, good], 1, random_state=0).p_value == 1
-
-
-def test_bootstrap_finds_the_better_candidate():
-    good, bad = two_candidates(0)
-    result = bootstrap(hsic, [bad, good], 0, random_state=0)
+    assert bootstrap(hsic, [good, good], 1, n_bootstraps=99, random_state=0).p_value == 1
+    result = bootstrap(hsic, [bad, good], 0, n_bootstraps=99, random_state=0)
     assert result.statistic == pytest.approx(hsic(*good) - hsic(*bad), rel=1e-12)
     assert result.p_value < 0.05
 
@@ -387,16 +304,66 @@ def test_bootstrap_is_paired():
     assert bootstrap(lambda _, r: float(r.mean()), unpaired, 0, random_state=0).p_value > 0.2
 
 
-def test_bootstrap_level_over_the_choice_of_the_best():
-    """Ten equally good candidates against an eleventh: taking the best is part of the null."""
-    p = []
-    for seed in range(DRAWS):
-        values = np.random.default_rng(seed).standard_normal((11, 50))
-        pairs = [(row, row) for row in values]
-        p.append(bootstrap(lambda W, _: float(W.mean()), pairs, 0, n_bootstraps=49, random_state=seed).p_value)
-    check_super_uniform(p)
+# ---------------------------------------------------------------- degenerate and bad input
 
 
-def test_bootstrap_names_a_bad_reference():
-    with pytest.raises(ValueError, match="reference=2"):
-        bootstrap(hsic, list(two_candidates(0)), 2)
+LINE, SAME = np.arange(10.0)[:, None], np.zeros((4, 1))
+DEGENERATE = {
+    "one pair": (lambda: independence_test([[1.0]], [[2.0]], random_state=0), 1),
+    "two pairs, whose permutations are alike": (lambda: independence_test([[1, 2]], [[2, 5]], random_state=0), 1),
+    "three in order: as extreme in reverse, two of six orders": (
+        lambda: independence_test([[1, 2, 3]], [[1, 2, 3]], n_permutations=999, random_state=0),
+        pytest.approx(1 / 3, abs=0.05),
+    ),
+    "sizes alike": (lambda: feature_independence_test(LINE, np.tile([1.0, -1.0], 5), [1.0], random_state=0), 1),
+    "points alike": (lambda: feature_independence_test(0 * LINE, np.arange(10.0), [1.0], random_state=0), 1),
+    "groups alike": (lambda: kruskal_wallis_test(np.full((3, 5), 0.7)), 1),
+    "equal rank sums": (lambda: kruskal_wallis_test([[1.0, 3.0], [2.0, 2.0]], random_state=0), 1),
+    "groups apart": (lambda: kruskal_wallis_test(np.arange(20.0).reshape(2, 10), random_state=1), 1 / 2001),
+    "no residual": (lambda: sign_flip_test(LINE, np.zeros(10), 1.0, random_state=0), 1),
+    "one residual": (lambda: sign_flip_test(LINE, np.eye(10)[0], 1.0, random_state=0), 1),
+    "one row": (lambda: sign_flip_test(LINE[:1], [2.0], 1.0, random_state=0), 1),
+    "two of one sign: half of the flips agree": (
+        lambda: sign_flip_test(LINE[:2], [1.0, 1.0], 1.0, n_flips=999, random_state=0),
+        pytest.approx(0.5, abs=0.06),
+    ),
+    "two of opposite signs: every flip is at least as large": (
+        lambda: sign_flip_test(LINE[:2], [1.0, -1.0], 1.0, random_state=0),
+        1,
+    ),
+    "four equal ones at one place: equal sums are ties, two of sixteen patterns": (
+        lambda: sign_flip_test(SAME, np.full(4, 0.1), np.inf, n_flips=1999, random_state=0),
+        pytest.approx(2 / 16, abs=0.03),
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "p_value"), DEGENERATE.values(), ids=DEGENERATE.keys())
+def test_degenerate_input(call, p_value):
+    assert call().p_value == p_value
+
+
+BAD = [
+    (independence_test, ([], []), "0 and 0 candidates"),
+    (independence_test, ([[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]]), "1 and 2 candidates"),
+    (independence_test, ([[1.0, 2.0]], [[1.0, 2.0, 3.0]]), r"residuals\[0\] has shape \(3,\)"),
+    (independence_test, ([[1.0, 2.0], [1.0]], [[1.0, 2.0]] * 2), r"widths\[1\] has shape \(1,\)"),
+    (independence_test, ([[1.0, np.nan]], [[1.0, 2.0]]), r"widths\[0\] holds NaN"),
+    (partial(independence_test, selected=1), ([[1.0, 2.0]], [[1.0, 2.0]]), "selected=1"),
+    (feature_independence_test, (LINE, np.ones(9), [1.0]), r"shapes \(10, 1\) and \(9,\)"),
+    *(
+        (kruskal_wallis_test, (groups,), "groups h")
+        for groups in ([1.0, 2.0], [[1.0, 2.0]], [[], []], [[1.0], [2.0]], [[1.0, 2.0], [2.0, np.nan]])
+    ),
+    (sign_flip_test, (np.zeros(3), np.ones(3), 1.0), r"shapes \(3,\) and \(3,\)"),
+    (sign_flip_test, (np.zeros((3, 1)), np.ones(2), 1.0), r"shapes \(3, 1\) and \(2,\)"),
+    (sign_flip_test, (np.zeros((2, 1)), [1.0, np.nan], 1.0), "NaN"),
+    (sign_flip_test, (np.zeros((2, 1)), [1.0, 2.0], 0.0), "lengthscale=0.0"),
+    (bootstrap, (hsic, list(two_candidates(0)), 2), "reference=2"),
+]
+
+
+@pytest.mark.parametrize(("test", "given", "message"), BAD)
+def test_bad_input_is_named(test, given, message):
+    with pytest.raises(ValueError, match=message):
+        test(*given)

@@ -12,14 +12,13 @@ from sklearn.utils import get_tags
 
 import sosbands
 import sosbands.tables.encoder as encoder
-from report_payload import data_of
 from sosbands import SoSBandRegressor
 from sosbands.bands import BandSettings
 from sosbands.baselines import METHODS, make_method
+from sosbands.metrics import coverage
 from sosbands.plotting.axes import shaping_rows
 from sosbands.point_models import ModelBlend, learn_residuals
 from sosbands.regressors import PAPER_SETTINGS
-from sosbands.report import write_page
 from sosbands.tables import TableEncoder
 from sosbands.tables.rows import COLUMNS, NUMBERS
 
@@ -58,11 +57,10 @@ def test_a_data_frame_as_it_is(tmp_path):
     shaping_rows(model, TABLE)  # which knows the learning rows again
     new, truth = deliveries(400, seed=1)
     intervals = model.predict_interval(new)
-    assert 0.82 <= np.mean((intervals[:, 0] <= truth) & (truth <= intervals[:, 1])) <= 0.98
+    assert 0.82 <= coverage(truth, *intervals.T) <= 0.98
     model.save(tmp_path / "m.model")
     assert np.array_equal(sosbands.load(tmp_path / "m.model").predict_interval(new), intervals)
-    from_polars = SoSBandRegressor(**FAST).fit(polars.from_pandas(TABLE), Y)
-    assert np.array_equal(from_polars.predict_interval(polars.from_pandas(new)), intervals)
+    assert np.array_equal(model.predict_interval(polars.from_pandas(new)), intervals)  # learning from it: test_rows.py
     with pytest.raises(ValueError, match="(?s)feature names.*missing.*- shop"):
         model.predict(new.drop(columns="shop"))
     with pytest.raises(ValueError, match="column 'x', row 0 .*: 'far' is not a number, as in the learning rows"):
@@ -109,24 +107,13 @@ def test_gaps_in_arrays_are_filled_unless_a_model_wants_none():
     assert [get_tags(each).input_tags.allow_nan for each in allowed] == list(allowed.values())
 
 
-def test_the_kernel_sees_what_the_transformers_of_a_pipeline_make():
+def test_the_kernel_sees_what_the_transformers_of_a_pipeline_make_if_these_are_numbers():
     columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["ward"]), ("passthrough", ["flag"]))
     model = SoSBandRegressor(make_pipeline(columns, Ridge()), **FAST).fit(TABLE, Y)
     learning = TABLE.iloc[model.learning_rows_]
     made = columns.fit(learning).transform(learning).astype(float)
     np.testing.assert_allclose(model.reader_.preprocessor.transform(learning), made / made.std(axis=0))
     assert "The kernel sees what the transformers of the point model make, standardised." in model.summary(detail=True)
-
-
-def test_a_page_about_a_data_frame(tmp_path):
-    columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["ward"]), ("passthrough", ["flag"]))
-    model = SoSBandRegressor(make_pipeline(columns, Ridge()), preprocessor=TableEncoder(), **FAST)
-    write_page(TABLE, Y, tmp_path / "page.html", estimator=model, random_state=0)
-    (note,) = data_of((tmp_path / "page.html").read_text(encoding="utf-8"))["notes"]
-    assert "4 of 5 features have no axis" in note  # all but the flag
-
-
-def test_a_pipeline_that_ends_in_no_numbers_leaves_the_kernel_to_the_encoder():
     boosting = HistGradientBoostingRegressor(max_iter=5, categorical_features=[0])
     ward_only = make_column_transformer(("passthrough", ["ward"])).set_output(transform="pandas")
     frame = TABLE.assign(ward=TABLE.ward.astype("category"))
@@ -143,8 +130,7 @@ def test_baselines_take_the_same_tables(name, tmp_path):
     model = make_method(name, random_state=0, **fast).fit(TABLE, Y)
     new, truth = deliveries(300, seed=1)
     intervals = model.predict_interval(new)
-    assert 0.8 <= np.mean((intervals[:, 0] <= truth) & (truth <= intervals[:, 1])) <= 0.99
-    assert model.evaluate(new, truth)["coverage"] == np.mean((intervals[:, 0] <= truth) & (truth <= intervals[:, 1]))
+    assert 0.8 <= coverage(truth, *intervals.T) == model.evaluate(new, truth)["coverage"] <= 0.99
     model.save(tmp_path / "m.model")
     trusted = ["quantile_forest._quantile_forest.RandomForestQuantileRegressor"] if name == "cqr-forest" else []
     assert np.array_equal(sosbands.load(tmp_path / "m.model", trusted=trusted).predict_interval(new), intervals)
@@ -189,6 +175,5 @@ def test_intervals_of_noise_cover_and_are_as_wide_as_the_noise():
     assert model.residual_rms_ == pytest.approx(y[model.learning_rows_].std(), rel=0.05)
     new, truth = noise_of_categories(4000, seed=2, categories=300)
     intervals = model.predict_interval(new)
-    coverage = np.mean((intervals[:, 0] <= truth) & (truth <= intervals[:, 1]))
-    assert coverage == pytest.approx(0.9, abs=0.04)  # three standard errors of 600 calibration rows
+    assert coverage(truth, *intervals.T) == pytest.approx(0.9, abs=0.04)  # three standard errors of 600 rows
     assert np.diff(intervals).mean() == pytest.approx(2 * 1.645, rel=0.1)
