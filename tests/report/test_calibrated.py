@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import betabinom
 from sklearn.linear_model import LinearRegression
 
-from report_pages import fitted_alike
+from report_pages import QUIET, fitted_alike
 from report_payload import in_use, opened
 from sosbands import SoSBandRegressor
 from sosbands.conformal import Band, ScaledScore, conformal_rank, interval, points_needed
@@ -21,11 +21,7 @@ from sosbands.report.payload import _besides, payload
 from sosbands.tuning import automatic
 from spelled import spelled
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning"),
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.CrossedIntervalsWarning"),
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.TooFewCalibrationPointsWarning"),
-]
+pytestmark = QUIET
 
 # rough bands, some of which calibration narrows by more than their width
 ROUGH = {**PAPER_SETTINGS, "lengthscale": 0.2, "symmetry_penalty": 0.0, "constant": False}

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from test_calibrated import check_numbers
 
-from report_pages import fitted_alike
+from report_pages import QUIET, fitted_alike
 from report_payload import in_use
 from sosbands import SoSBandRegressor
 from sosbands.conformal import interval
@@ -19,11 +19,7 @@ from sosbands.report.payload import Pool, payload
 from sosbands.report.steps import few_of
 from spelled import spelled
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning"),
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.CrossedIntervalsWarning"),
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.TooFewCalibrationPointsWarning"),
-]
+pytestmark = QUIET
 
 
 def quick(**settings):

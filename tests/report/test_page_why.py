@@ -36,13 +36,24 @@ def explored():
     return data, model.explain(X.iloc[data.test.numbers]), rows
 
 
-def test_the_numbers_are_those_of_explain(explored):
+def test_the_numbers_are_those_of_explain_and_the_factors_multiply_to_the_width(explored):
     data, expected, rows = explored
     for name in ("width", "base_scale", "band", "features", "landmarks"):
         np.testing.assert_allclose(getattr(data.why, name), getattr(expected, name), rtol=1e-9, atol=1e-12)
     assert data.why.typical_width == pytest.approx(expected.typical_width)
     np.testing.assert_array_equal(data.why.landmark_rows, rows[expected.landmark_rows])
     assert data.why.typical_row == rows[expected.typical_row]
+    stored = payload(data)["why"]
+    assert stored["names"] == ["typical error here (forest)", "shape of the band", "c0", "c1", "c2", "all else"]
+    assert stored["typical"] == pytest.approx(expected.typical_width, rel=1e-4)
+    assert stored["typical_row"] == data.why.typical_row
+    for i, row in enumerate(stored["rows"]):
+        factors = dict(row["factors"])
+        assert factors[0] * factors[1] == pytest.approx(row["times"], rel=0.02)
+        assert np.prod([value for name, value in row["factors"] if name > 1]) == pytest.approx(factors[1], rel=0.03)
+        assert row["width"] == pytest.approx(expected.width[i], rel=1e-4)
+        shares = [abs(np.log(value)) for name, value in row["factors"] if 1 < name < 5]
+        assert shares == pytest.approx(sorted(shares, reverse=True), abs=0.006)  # the largest first
 
 
 def test_the_words_are_those_of_explain_with_positions_in_the_table_given(explored):
@@ -56,23 +67,6 @@ def test_the_words_are_those_of_explain_with_positions_in_the_table_given(explor
         assert re.sub(r"\d+", "", row["words"]) == re.sub(r"\d+", "", expected.words(i))
         named += len(numbers[0])
     assert named > 20
-
-
-def test_the_factors_multiply_to_the_width(explored):
-    data, expected, _ = explored
-    stored = payload(data)["why"]
-    assert stored["names"] == ["typical error here (forest)", "shape of the band", "c0", "c1", "c2", "all else"]
-    assert (stored["typical"], stored["typical_row"]) == (
-        pytest.approx(expected.typical_width, rel=1e-4),
-        data.why.typical_row,
-    )
-    for i, row in enumerate(stored["rows"]):
-        factors = dict(row["factors"])
-        assert factors[0] * factors[1] == pytest.approx(row["times"], rel=0.02)
-        assert np.prod([value for name, value in row["factors"] if name > 1]) == pytest.approx(factors[1], rel=0.03)
-        assert row["width"] == pytest.approx(expected.width[i], rel=1e-4)
-        shares = [abs(np.log(value)) for name, value in row["factors"] if 1 < name < 5]
-        assert shares == pytest.approx(sorted(shares, reverse=True), abs=0.006)  # the largest first
 
 
 def test_few_rows_and_few_columns_are_told(monkeypatch):

@@ -12,18 +12,14 @@ from scipy.stats import betabinom, binomtest
 from sklearn.linear_model import LinearRegression
 
 from report_browser import CHROMIUM, NAMES, Page, as_number, unfold
-from report_pages import HOSTILE, fitted_alike, line_data, middle_ends, quick
+from report_pages import HOSTILE, QUIET, fitted_alike, line_data, middle_ends, quick
 from sosbands import SoSBandRegressor
 from sosbands.conformal import conformal_rank
 from sosbands.report import explore, render
 from sosbands.report.calibrated import groups_along
 from sosbands.report.payload import payload
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason=f"none of {', '.join(NAMES)} is installed"),
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning"),
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.CrossedIntervalsWarning"),
-]
+pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason=f"none of {', '.join(NAMES)} is installed"), *QUIET]
 
 COUNT = "(document.querySelector('#bands .%s')?.getAttribute('d').match(/M/g) || []).length"
 TEXTS = "[...document.querySelectorAll('%s')].map((each) => each.textContent)"

@@ -156,7 +156,8 @@ def learnt(model: Any) -> Section:
         ("learnt from", str(len(model.learning_rows_))),
         ("residuals", f"{model.residual_rule_}, root mean square {number(model.residual_rms_)}"),
     ]
-    words = [said[subject] for subject in ("rows", "asymmetry", "shape") if subject in said]
+    words = ["Bands were learnt from the residuals, below and above the prediction."]
+    words += [said[subject] for subject in ("rows", "asymmetry", "shape") if subject in said]
     return Section("How it was learnt", tuple(words), tuple(facts))
 
 
@@ -194,6 +195,7 @@ def settings(model: Any) -> Section:
     rows = []
     for name, (called, meaning) in SETTINGS.items():
         why = next((reason.partition(": ")[2] for reason in reasons if reason.startswith(called)), "")
+        why = why.replace("with inf,", "with infinite,")
         given = getattr(model, name)
         chosen = isinstance(given, str) and given == "auto"
         how = why or ("chosen by the data" if chosen and tuning is not None else "default" if chosen else "set")
