@@ -17,14 +17,12 @@ class Axis:
     Attributes
     ----------
     name : str
-    is_prediction : bool
     grid, prediction : ndarray of shape (g,)
         Values of the only feature, and the point model there. Empty beside other features: a curve would fix those
         somewhere, and no row is there.
     """
 
     name: str
-    is_prediction: bool
     grid: Array
     prediction: Array
 

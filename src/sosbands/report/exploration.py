@@ -271,10 +271,10 @@ def read_axes(table: Table, model: RecordedBands, fit_rows: IntArray) -> Axes:
         margin = BEYOND * (float(np.ptp(x)) or 1.0)
         grid = grid_over(x, CURVE_POINTS, (float(x.min()) - margin, float(x.max()) + margin))
         rows = curve_rows(table.take(fit_rows), column, grid)
-        return Axes((Axis(name, False, grid, model.predict(rows)),), (x,), rows)
+        return Axes((Axis(name, grid, model.predict(rows)),), (x,), rows)
     nothing = np.zeros(0)
-    features = [Axis(name, False, nothing, nothing) for name, _ in known]
-    return Axes((Axis("prediction", True, nothing, nothing), *features), (None, *known.values()))
+    features = [Axis(name, nothing, nothing) for name, _ in known]
+    return Axes((Axis("prediction", nothing, nothing), *features), (None, *known.values()))
 
 
 class Places:

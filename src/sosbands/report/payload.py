@@ -56,7 +56,6 @@ def payload(data: Exploration) -> dict[str, Any]:
         "axes": [
             {
                 "name": axis.name,
-                "prediction": axis.is_prediction,
                 "x": rounded(axis.grid, step),
                 "center": rounded(axis.prediction, unit),
             }
