@@ -120,8 +120,11 @@ class Page:
     def press(self, name, key, times=1):
         self.ask(f"document.getElementById({name!r}).focus()")
         for _ in range(times):
-            for kind in ("rawKeyDown", "keyUp"):
-                self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key])
+            self.press_key(key)
+
+    def press_key(self, key):
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key])
 
     def choose(self, name, position):
         """Keys select an entry of a select box."""
@@ -137,6 +140,14 @@ class Page:
 
     def close(self):
         self.call("Page.close")
+
+
+def unfold(page):
+    """Opens what is folded: controls in it take no keys before."""
+    page.ask(
+        "new Promise((done) => { const fold = document.getElementById('learnt'); if (fold.open) done(true); "
+        "fold.addEventListener('toggle', () => done(true), { once: true }); fold.open = true; })"
+    )
 
 
 def as_number(text):

@@ -1,12 +1,17 @@
 """Rows and estimators of the pages that tests look at, with nothing to tune."""
 
 import numpy as np
+import pytest
 from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
 from sosbands.regressors import PAPER_SETTINGS
 from spelled import spelled
 
+QUIET = [
+    pytest.mark.filterwarnings(f"ignore::sosbands.exceptions.{name}")
+    for name in ("OffDataWarning", "CrossedIntervalsWarning", "TooFewCalibrationPointsWarning")
+]
 HOSTILE = "</script><script>window.harmed=1</script><img src=x onerror='window.harmed=2'>"
 
 

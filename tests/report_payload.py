@@ -5,6 +5,8 @@ import gzip
 import json
 import re
 
+from sosbands.report.payload import payload
+
 
 def unpacked(text):
     """What stands in the page."""
@@ -27,6 +29,11 @@ def opened(stored, step, score=None):
     def bands(each):
         return {key: [listed(k) for k in each[key]] for key in ("reach", "units")}
 
-    means = {name: lists[found[name]] for name in ("width", "error", "below", "above")}
-    curves = [bands(each) for each in found["curves"]]
-    return step | found | means | {"test": bands(found["test"]), "curves": curves}
+    means = {name: lists[found[name]] for name in ("width", "error", "below", "above", "narrow", "wide")}
+    return step | found | means | {key: bands(found[key]) for key in ("test", "curve")}
+
+
+def in_use(data, score=None):
+    """What the page stores of an exploration, and of it the step that the model takes, by default with its score."""
+    stored = payload(data)
+    return stored, opened(stored, stored["coverages"][stored["coverage"]]["steps"][data.path.chosen], score)

@@ -421,7 +421,7 @@ def test_explore_writes_the_page(folder, tmp_path):
         "x",
         "day",
     ]  # z has gaps, ward and flag are texts
-    assert stored["model"] == "RidgeCV"
+    assert stored["model"] == "ridge"
     assert stored["notes"] == ["3 of 5 features have no axis: not numbers, with gaps, or too many."]
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 

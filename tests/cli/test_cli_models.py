@@ -204,4 +204,4 @@ def test_compare_puts_methods_around_a_model_of_the_users():
 
 def test_explore_takes_a_model_of_the_users(here):
     done("explore", "mixed.csv", "--target", "y", "-o", "page.html", "--model", "own_models:Mean", *FIXED)
-    assert data_of((here / "page.html").read_text(encoding="utf-8"))["model"] == "Mean"
+    assert data_of((here / "page.html").read_text(encoding="utf-8"))["model"] == "mean"

@@ -7,54 +7,67 @@ import pytest
 from scipy.stats import betabinom
 from sklearn.linear_model import LinearRegression
 
-from report_payload import opened
+from report_pages import QUIET, fitted_alike
+from report_payload import in_use, opened
 from sosbands import SoSBandRegressor
-from sosbands.conformal import Band, ScaledScore, conformal_rank, points_needed
+from sosbands.conformal import Band, ScaledScore, conformal_rank, interval, points_needed
 from sosbands.metrics import evaluate_intervals
 from sosbands.metrics.local import share_range
+from sosbands.point_models import GaussianProcess
 from sosbands.regressors import PAPER_SETTINGS
-from sosbands.report import explore
+from sosbands.report import explore, steps
 from sosbands.report.calibrated import calibrated, groups_along, levels_offered, promise
 from sosbands.report.payload import _besides, payload
+from sosbands.tuning import automatic
 from spelled import spelled
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning"),
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.CrossedIntervalsWarning"),
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.TooFewCalibrationPointsWarning"),
-]
+pytestmark = QUIET
+
+# rough bands, some of which calibration narrows by more than their width
+ROUGH = {**PAPER_SETTINGS, "lengthscale": 0.2, "symmetry_penalty": 0.0, "constant": False}
+FOREST = {"base_scale": "forest", "noise_features": "prediction", "conformal_score": "added", "cv": 3}
+MODEL = {"base_scale": "model", "noise_features": "lengthscales", "conformal_score": "scaled", "cv": 3}
+GIVEN = {"lengthscale": 0.8, "symmetry_penalty": 10.0, "width_penalty": 20.0, "learning_coverage": 0.8}
+ROUGH_CASES = {
+    f"rough {score} {kind}": {**ROUGH, "conformal_score": score, "calibration": kind}
+    for score in ("added", "scaled")
+    for kind in ("symmetric", "asymmetric")
+}
+OTHER_CASES = {
+    "everything open": {"cv": 3},
+    "added, forest": FOREST,
+    "scaled, model": {**MODEL, "calibration": "asymmetric"},
+    "all given": {**FOREST, **GIVEN, "noise_features": "inputs+scale"},
+}
+CASES = ROUGH_CASES | OTHER_CASES
+rough_only = pytest.mark.parametrize("explored", ROUGH_CASES, indirect=True)
+others_only = pytest.mark.parametrize("explored", OTHER_CASES, indirect=True)
 
 
-def quick(**settings):
-    """Rough bands, some of which calibration narrows by more than their width."""
-    rough = {"lengthscale": 0.2, "symmetry_penalty": 0.0, "constant": False}
-    return SoSBandRegressor(LinearRegression(), **spelled(**{**PAPER_SETTINGS, **rough, **settings}))
-
-
-def line_data(n=180, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, 1))
+def skewed(n=200, columns=2):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, columns))
     return X, np.sin(2 * X[:, 0]) + (1.1 + X[:, 0]) * rng.exponential(size=n)
 
 
-@pytest.fixture(
-    scope="module",
-    params=[(kind, score) for score in ("added", "scaled") for kind in ("symmetric", "asymmetric")],
-    ids=lambda pair: " ".join(pair),
-)
+def estimator(**settings):
+    return SoSBandRegressor(LinearRegression() if "constant" in settings else GaussianProcess(), **spelled(**settings))
+
+
+@pytest.fixture(scope="module", params=CASES)
 def explored(request):
-    X, y = line_data()
-    settings = dict(zip(("calibration", "conformal_score"), request.param, strict=True))
-    data = explore(X, y, estimator=quick(**settings))
-    rows = np.setdiff1d(np.arange(len(y)), data.test.numbers)
-    model = quick(random_state=0, **settings).fit(X[rows], y[rows])
-    return data, model, X[data.test.numbers]
+    X, y = skewed(180, 1) if request.param in ROUGH_CASES else skewed()
+    data = explore(X, y, estimator=estimator(**CASES[request.param]), target_name="pay")
+    return data, fitted_alike(data, X, y, estimator(**CASES[request.param])), X
+
+
+def chosen(data):
+    return data.path.steps[data.path.chosen]
 
 
 def results(data):
     groups = [groups_along(x) for x in data.test.positions]
-    path = data.path
-    return calibrated(path.steps[path.chosen], data, levels_offered(data), groups), groups
+    return calibrated(chosen(data), data, levels_offered(data), groups), groups
 
 
 def check_numbers(data, model, X_test, found, groups):
@@ -69,33 +82,43 @@ def check_numbers(data, model, X_test, found, groups):
         assert counts == pytest.approx([n * row[key] for key in ("coverage", "coverage_lower", "coverage_upper")])
         assert found.width[k] == pytest.approx(row["mean_width"], rel=1e-9)
         assert found.empty[k] == row["n_empty"]
+        quantiles = np.quantile(upper - lower, [0.1, 0.9], method="inverted_cdf")
+        assert (found.narrow[k], found.wide[k]) == pytest.approx(quantiles, rel=1e-9)
         assert found.below[k] == pytest.approx(np.mean(center - lower), rel=1e-9)
         assert found.above[k] == pytest.approx(np.mean(upper - center), rel=1e-9)
         inside = (lower <= y) & (y <= upper)
         np.testing.assert_array_equal(k >= found.inside_from, inside)
         for axis, rows_of_groups in enumerate(groups):
             for g, rows in enumerate(rows_of_groups):
-                assert found.groups[axis][g, 0, k] == np.sum(y[rows] >= lower[rows])
-                assert found.groups[axis][g, 1, k] == np.sum(y[rows] <= upper[rows])
+                assert found.groups[axis][g, k] == np.sum(inside[rows])
         empty += row["n_empty"]
     return empty
 
 
 def test_every_number_is_that_of_the_estimator_at_every_level(explored):
-    data, model, X_test = explored
+    data, model, X = explored
     found, groups = results(data)
-    empty = check_numbers(data, model, X_test, found, groups)
-    assert (empty > 0) == (data.score.name == "added")  # crossed ends are among the cases
+    empty = check_numbers(data, model, X[data.test.numbers], found, groups)
+    if data.base_scale == "none" and model.bands is not None:  # the rough ones
+        assert (empty > 0) == (data.score.name == "added")  # crossed ends are among the cases
     assert np.isinf(found.width[-1])  # and infinite intervals
     assert found.error[-1] == 0
+    lower, upper = model.predict_interval(X[data.test.numbers], 0.8).T
+    error = 1.959964 * np.std(upper - lower, ddof=1) / np.sqrt(len(lower))
+    assert found.error[levels_offered(data).index(0.8)] == pytest.approx(error, rel=1e-6)
+    step, rows = chosen(data), np.setdiff1d(np.arange(len(X)), data.test.numbers)
+    np.testing.assert_allclose(step.lower_scores, model.calibration_.lower_scores, rtol=1e-12)
+    np.testing.assert_allclose(step.upper_scores, model.calibration_.upper_scores, rtol=1e-12)
+    np.testing.assert_array_equal(step.active_lower, rows[model.noise_.active_lower])
+    np.testing.assert_array_equal(step.active_upper, rows[model.noise_.active_upper])
+    assert step.certificate == model.noise_.certificate | {"seconds": step.certificate["seconds"]}
 
 
-def test_the_error_of_the_mean_width(explored):
-    data, model, X_test = explored
-    found, _ = results(data)
-    lower, upper = model.predict_interval(X_test, 0.8).T
-    expected = 1.959964 * np.std(upper - lower, ddof=1) / np.sqrt(len(lower))
-    assert found.error[levels_offered(data).index(0.8)] == pytest.approx(expected, rel=1e-6)
+def test_the_check_of_numbers_rejects_another_unit(explored):
+    data, model, X = explored
+    wrong = replace(data, test_unit=1.1 * data.test_unit)
+    with pytest.raises(AssertionError):
+        check_numbers(wrong, model, X[data.test.numbers], *results(wrong))
 
 
 def test_what_the_levels_promise(explored):
@@ -134,43 +157,52 @@ def test_groups_hold_equal_places_together(x, sizes):
 
 
 def test_what_is_stored_is_what_was_computed(explored):
-    data, _, _ = explored
+    data, model, X = explored
     found, groups = results(data)
-    stored = payload(data)
-    step, n = opened(stored, stored["coverages"][stored["coverage"]]["steps"][data.path.chosen]), len(data.test)
+    (stored, step), n, size = in_use(data), len(data.test), np.std(data.test.y - data.test.prediction)
     infinite = [value is None for value in step["q"][-1]]
     np.testing.assert_array_equal(infinite, np.isinf(found.quantiles[:, 1]))
     assert len(step["q"]) == (1 if data.calibration == "symmetric" else 2)
     finite = np.isfinite(found.width)
-    for name in ("width", "below", "above", "error"):
+    for name in ("width", "below", "above", "error", "narrow", "wide"):
         np.testing.assert_allclose(step[name], getattr(found, name)[finite], atol=1e-5)
-    for name in ("both", "lower", "upper", "empty"):
+    for name in ("both", "lower", "upper", "empty", "inside_from"):
         np.testing.assert_array_equal(step[name], getattr(found, name))
-    np.testing.assert_array_equal(step["inside_from"], found.inside_from)
-    first = [np.array(step[name])[:, None] <= np.arange(len(finite)) for name in ("lower_from", "upper_from")]
+    first = np.array(step["inside_from"])[:, None] <= np.arange(len(finite))
     for axis, place in enumerate(stored["groups"]):
         assert place["n"] == [len(rows) for rows in groups[axis]]
-        means = [data.test.positions[axis][rows].mean() for rows in groups[axis]]
-        assert place["x"] == pytest.approx(means, abs=1e-4)
+        x = [data.test.positions[axis][rows] for rows in groups[axis]]
+        for ends, end in zip(place["ends"], (np.min, np.max), strict=True):
+            assert ends == pytest.approx([end(each) for each in x], abs=1e-4)
         member = np.array(place["member"])
-        counts = np.array([[flags[member == g].sum(axis=0) for flags in first] for g in range(len(place["n"]))])
-        for _, g, end, level, more in (each for each in step["besides"] if each[0] == axis):
-            counts[g, end, level] += more
+        counts = np.array([first[member == g].sum(axis=0) for g in range(len(place["n"]))])
+        for _, g, level, more in (each for each in step["besides"] if each[0] == axis):
+            counts[g, level] += more
         np.testing.assert_array_equal(counts, found.groups[axis])
-    assert {len(data.test), *stored["groups"][0]["n"]} <= set(stored["share_ranges"])
+    assert {n, *stored["groups"][0]["n"]} <= set(stored["share_ranges"])
     np.testing.assert_allclose(stored["share_ranges"][n], share_range(np.arange(n + 1), n), atol=1e-5)
-    assert stored["little_support"] == 0.5
+    assert stored["little_support"] == model.support_limit
+    bands, q = step["test"], np.broadcast_to(model.quantile(0.95), 2)  # none cross
+    lower, upper = model.predict_interval(X[data.test.numbers], 0.95).T
+    reach = [np.add(bands["reach"][k], q[k] * np.asarray(bands["units"][k])) for k in (0, 1)]
+    np.testing.assert_allclose(reach, [data.test.prediction - lower, upper - data.test.prediction], atol=1e-4 * size)
+    added = ["{q} times the base scale added to {ends}", "{q} times the base scale taken off {ends}"]
+    plain = [data.score.outwards, data.score.inwards]
+    in_scales = data.base_scale != "none" and data.score.name == "added"
+    assert stored["moves"][stored["score"]] == (added if in_scales else plain)
+    if data.base_scale != "none":
+        assert stored["moves"][0] == added  # whichever score is in use
 
 
+@rough_only
 def test_rows_that_are_inside_at_single_levels_are_counted(explored):
     """Ends that cross at 60 % leave a midpoint at which a row may lie that is outside at 50 and 70 %."""
-    found, groups = results(explored[0])
+    found, _ = results(explored[0])
     inside = np.zeros((3, len(found.both)), dtype=bool)
     inside[0, 5:] = inside[1, 7] = inside[1, 9:] = True
-    counts = np.array([[inside[[0, 2]].sum(axis=0)] * 2, [inside[[1]].sum(axis=0)] * 2])
-    first = np.array([5, 9, inside.shape[1]])
-    made = replace(found, lower_from=first, upper_from=first, groups=(counts,))
-    assert _besides(made, [[np.array([0, 2]), np.array([1])]]) == [[0, 1, 0, 7, 1], [0, 1, 1, 7, 1]]
+    counts = np.array([inside[[0, 2]].sum(axis=0), inside[[1]].sum(axis=0)])
+    made = replace(found, inside_from=np.array([5, 9, inside.shape[1]]), groups=(counts,))
+    assert _besides(made, [[np.array([0, 2]), np.array([1])]]) == [[0, 1, 7, 1]]
 
 
 class TwiceScore(ScaledScore):
@@ -180,6 +212,7 @@ class TwiceScore(ScaledScore):
         return Band(center, center, 2 * unit * below, 2 * unit * above, support)
 
 
+@rough_only
 def test_another_score_needs_no_other_code(explored):
     data, score = explored[0], TwiceScore()
     of_all = (data.path.steps[0], *data.path.steps[0].others)
@@ -187,40 +220,133 @@ def test_another_score_needs_no_other_code(explored):
     ranks = np.arange(1.0, 69)
     step = replace(of_all[0], score=score, lower_scores=ranks, upper_scores=ranks, others=others)
     found = calibrated(step, data, [0.5], [])
-    (q, _), (below, above) = found.quantiles[0], step.test
-    assert found.below[0] == pytest.approx(np.mean(q * 2 * below))
+    below, above = step.test
+    assert found.below[0] == pytest.approx(np.mean(found.quantiles[0, 0] * 2 * below))
     assert found.above[0] == pytest.approx(np.mean(found.quantiles[0, 1] * 2 * above))
     path = replace(data.path, steps=(step,), chosen=0)
     stored = payload(replace(data, path=path, coverages=(path,)))
-    bands = opened(stored, stored["coverages"][stored["coverage"]]["steps"][0], score.name)["test"]
+    bands = opened(stored, stored["coverages"][0]["steps"][0], score.name)["test"]
     assert not np.any(bands["reach"])
     np.testing.assert_allclose(bands["units"], [2 * below, 2 * above], atol=1e-4)
 
 
-def test_what_is_drawn_has_the_floors_of_its_own_step(explored):
-    data, model, _ = explored
+@pytest.mark.parametrize("score", ["added", "scaled"])
+def test_the_curve_is_that_of_the_estimator(score):
+    X, y = skewed(120, 1)
+    settings = {**FOREST, **GIVEN, "noise_features": "inputs+scale", "conformal_score": score}
+    data = explore(X, y, estimator=estimator(**settings))
+    model, axis, step = fitted_alike(data, X, y, estimator(**settings)), data.axes[0], chosen(data)
+    band = step.score.band(axis.prediction, *step.curve, unit=data.curve_unit)
+    ends, _ = interval(band, *np.broadcast_to(model.quantile(0.8), 2))
+    np.testing.assert_allclose(ends, model.predict_interval(axis.grid[:, None], 0.8), rtol=1e-12)
+    np.testing.assert_allclose(data.path.curve_support, model.support(axis.grid[:, None]), rtol=1e-12)
     stored = payload(data)
-    assert stored["moves"][stored["score"]] == [model.noise_.score.outwards, model.noise_.score.inwards]
-    path = data.path
-    assert data.score.name == path.steps[0].score.name == model.noise_.score.name
-    if data.score.name == "added":
-        assert opened(stored, stored["coverages"][stored["coverage"]]["steps"][0])["curves"][0]["units"] == [1, 1]
+    for step, each in zip(data.path.steps, stored["coverages"][stored["coverage"]]["steps"], strict=True):
+        drawn = opened(stored, each)["curve"]
+        units = np.maximum(step.curve, np.transpose([step.score.floors])) if score == "scaled" else np.ones((2, 1))
+        np.testing.assert_allclose(drawn["units"], units * data.curve_unit, atol=1e-4)
+        assert np.any(drawn["reach"]) == (score == "added")
+
+
+@others_only
+def test_other_steps_are_the_estimator_with_that_penalty(explored):
+    data, model, X = explored
+    noise = model.noise_
+    settings = {name: getattr(noise.settings, name) for name in ("width_penalty", "learning_coverage")}
+    settings |= {"base_scale": noise.view.base_scale, "noise_features": noise.view.noise_features, "cv": model.cv}
+    settings |= {"lengthscale": noise.lengthscale, "calibration": model.calibration, "tol": 1e-6}
+    settings["conformal_score"] = noise.score.name
+    for step in (data.path.steps[0], data.path.steps[4], data.path.steps[-1]):
+        other = fitted_alike(data, X, skewed()[1], estimator(**settings, symmetry_penalty=step.symmetry_penalty))
+        assert other.tuning_ is None
+        band = step.score.band(data.test.prediction, *step.test, unit=data.test_unit)
+        q = np.broadcast_to(other.quantile(0.8), 2)
+        expected = other.predict_interval(X[data.test.numbers], 0.8)
+        np.testing.assert_allclose(interval(band, *q)[0], expected, atol=0.02 * other.residual_rms_)
+        if step.score.name == "scaled":
+            assert step.score.floors == pytest.approx(other.noise_.score.floors, rel=0.01)
+
+
+def test_the_slide_goes_from_independent_to_shared_certified(explored):
+    data, model, _ = explored
+    assert set(automatic.COUPLINGS) <= set(steps.COUPLINGS)  # what the choice tries is on the slider
+    shown = [step.symmetry_penalty for step in data.path.steps]
+    width = model.noise_.settings.width_penalty
+    expected = {0, *(times * width for times in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)), np.inf}
+    if model.noise_.settings.learning_coverage == 1:  # the paper's, in other units
+        expected = {0, 2, 5, 10, 20, 50, 100, 200, 500, 1000, np.inf}
+    assert shown == sorted({*expected, model.noise_.settings.symmetry_penalty})
+    assert chosen(data).symmetry_penalty == model.noise_.settings.symmetry_penalty
+    differences = [step.difference for step in data.path.steps]
+    assert differences[-1] == 0
+    assert differences[1] > 0.5 * differences[0] > 0.02
+    assert differences[-2] < 0.1 * differences[0]
+    for step in data.path.steps:
+        assert step.certificate["status"] == "converged"
+        assert step.certificate["gap"] <= 1e-4
+        assert step.certificate["dual_value"] <= step.certificate["primal_value"]
+
+
+@pytest.mark.parametrize(
+    ("ell", "base_scale", "words"),
+    [
+        ("median", "forest", "lengthscale "),
+        ([0.4, 0.9], "forest", "one lengthscale for each feature, "),
+        ({"lower": 0.5, "upper": 0.8}, "forest", "one lengthscale below, another above, "),
+        (np.inf, "forest", "a constant multiple of the base scale, "),
+        (np.inf, "none", "constant width, "),
+    ],
+)
+def test_lengthscales_of_any_form(ell, base_scale, words):
+    X, y = skewed(100)
+    given = {"base_scale": base_scale, "noise_features": "inputs", "width_penalty": 30.0, "lengthscale": ell}
+    data = explore(X, y, estimator=estimator(**FOREST | given))
+    model = fitted_alike(data, X, y, estimator(**FOREST | given))
+    assert chosen(data).symmetry_penalty == model.noise_.settings.symmetry_penalty
+    last = data.path.steps[-1]
+    assert np.isinf(last.symmetry_penalty) != isinstance(ell, dict)  # those have no symmetric limit
+    assert data.settings.startswith(words)
+    if ell == np.inf:
+        assert all(np.ptp(reach) < 1e-9 < np.mean(reach) for reach in last.test)
+        assert (np.ptp(data.test_unit) > 0.1) == (base_scale == "forest")
+
+
+def test_the_decision_and_its_reasons_are_told(explored):
+    data, model, _ = explored
+    assert data.is_tuned == (model.tuning_ is not None)
+    if model.tuning_ is None:
+        assert data.sentence == "Lengthscale and symmetry penalty were given, not chosen from the data."
+        assert data.reasons == ()
+        view, settings = model.noise_.view, model.noise_.settings
+        words = f"lengthscale {settings.lengthscale:g}, base scale {view.base_scale}, noise features "
+        words += f"{view.noise_features}, width penalty {settings.width_penalty:g}, learning coverage "
+        assert data.settings == f"{words}{settings.learning_coverage:g}, {data.score.name} score"
         return
-    assert path.steps[path.chosen].score.floors == pytest.approx(model.noise_.score.floors, rel=1e-9)
-    other = next(step for step in path.steps if np.isinf(step.symmetry_penalty))
-    assert other.score.floors[0] == pytest.approx(other.score.floors[1])
-    assert other.score.floors != pytest.approx(model.noise_.score.floors, rel=1e-3)
-    for step, drawn in zip(path.steps, stored["coverages"][stored["coverage"]]["steps"], strict=True):
-        units = [np.maximum(f, floor) for f, floor in zip(step.curves[0], step.score.floors, strict=True)]
-        curve = opened(stored, drawn)["curves"][0]
-        np.testing.assert_allclose(curve["units"], units, atol=1e-4)
-        assert not np.any(curve["reach"])
+    assert (data.sentence, data.reasons) == (model.tuning_.sentence, model.tuning_.reasons)
+    assert len(data.reasons) >= 3
+    assert f", base scale {model.noise_.view.base_scale}, noise features " in data.settings
 
 
-def test_the_criterion_of_the_steps_is_by_the_score_in_use():
-    X, y = line_data(60)
-    values = [
-        [step.criterion for step in explore(X, y, estimator=quick(conformal_score=name)).path.steps]
-        for name in ("added", "scaled")
-    ]
-    assert not set(values[0]) & set(values[1])
+def constant_noise():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (100, 1))
+    return X, X[:, 0] + rng.normal(size=100)
+
+
+@pytest.mark.parametrize(
+    ("base_scale", "reach"), [("none", "the same distance"), ("forest", "the same multiple of the base scale")]
+)
+def test_bands_without_width_are_told(base_scale, reach):
+    X, y = constant_noise()
+    flat = {**FOREST, **GIVEN, "base_scale": base_scale, "width_penalty": 0.01, "noise_features": "inputs"}
+    data = explore(X, y, estimator=SoSBandRegressor(LinearRegression(), **flat))
+    assert data.sentence.endswith(f" The bands are as good as zero: calibration makes every interval reach {reach}.")
+    found, _ = results(data)
+    assert found.width[0] == pytest.approx(2 * found.quantiles[0, 0] * np.mean(data.test_unit), rel=2e-3)
+
+
+def test_rows_that_nothing_can_be_told_from():
+    X, y = skewed(40, 1)
+    data = explore(X, y, estimator=SoSBandRegressor(LinearRegression()))
+    assert data.sentence == "Nothing can be told from 15 residuals: the simplest bands."
+    assert data.reasons == ()

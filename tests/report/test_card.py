@@ -3,63 +3,31 @@
 import hashlib
 import re
 import warnings
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.gaussian_process.kernels import RationalQuadratic
 from sklearn.linear_model import LinearRegression
 
 from report_browser import CHROMIUM, NAMES, Page
 from sosbands import SoSBandRegressor
+from sosbands.bands import BandSettings
 from sosbands.baselines import SplitCP
 from sosbands.exceptions import NotCalibratedError
 from sosbands.report import write_card
-from sosbands.report.card_sections import number, start_of
+from sosbands.report.card_sections import number, percent, start_of
 
-FIXED = {
-    "base_scale": "none",
-    "noise_features": "inputs",
-    "conformal_score": "added",
-    "lengthscale": 1.0,
-    "width_penalty": 5.0,
-    "learning_coverage": 0.9,
-    "symmetry_penalty": 1.0,
-    "random_state": 0,
-}
+FIXED = {"base_scale": "none", "noise_features": "inputs", "conformal_score": "added", "lengthscale": 1.0}
+FIXED |= {"width_penalty": 5.0, "learning_coverage": 0.9, "symmetry_penalty": 1.0, "random_state": 0}
 HOSTILE = '</style><script>alert("x")</script><img src=http://evil.example/a.png onerror=a()> {{title}} \' & %'
-TAGS = {
-    "html",
-    "head",
-    "meta",
-    "title",
-    "style",
-    "body",
-    "header",
-    "main",
-    "section",
-    "h1",
-    "h2",
-    "p",
-    "dl",
-    "dt",
-    "dd",
-}
-TAGS |= {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "ul", "li", "svg", "line", "circle"}
-ATTRIBUTES = {
-    "lang",
-    "charset",
-    "http-equiv",
-    "content",
-    "name",
-    "class",
-    "scope",
-    "width",
-    "height",
-    "viewbox",
-    "role",
-}
-ATTRIBUTES |= {"preserveaspectratio", "aria-label", "x1", "x2", "y1", "y2", "cx", "cy", "r"}
+TAGS = "html head meta title style body header main section h1 h2 h3 p dl dt dd div table caption thead tbody tr th td"
+TAGS += " ul li svg line circle"
+ATTRIBUTES = "lang charset http-equiv content name class scope width height viewbox role preserveaspectratio aria-label"
+ATTRIBUTES += " x1 x2 y1 y2 cx cy r"
+PYTHON = r"\w+_\w+|\w+=|\w+\(|`|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+|\bNone\b|\binf\b|\bnan\b"  # names and values
 
 
 class Text(HTMLParser):
@@ -68,6 +36,7 @@ class Text(HTMLParser):
     def __init__(self, page):
         super().__init__()
         self.tags, self.words, self.cells, self._skip, self._in_cell = [], [], [], 0, False
+        self.titles = [unescape(title) for title in re.findall(r"<h[23]>(.*?)</h[23]>", page)]
         self.feed(page)
         self.text = re.sub(r"\s+", " ", " ".join(self.words)).replace("\xa0", " ")
 
@@ -109,12 +78,13 @@ def fitted(groups=None, **settings):
 
 
 def card(tmp_path, model, **given):
-    page = write_card(model, tmp_path / "card.html", **given).read_text(encoding="utf-8")
-    return Text(page)
+    return Text(write_card(model, tmp_path / "card.html", **given).read_text(encoding="utf-8"))
 
 
-def percent(share):
-    return f"{100 * share:.1f} %"
+def insides(model, X, y):
+    """Intervals, and which targets are inside."""
+    ends = model.predict_interval(X)
+    return ends, (ends[:, 0] <= y) & (y <= ends[:, 1])
 
 
 def wilson(hits, n):
@@ -127,7 +97,7 @@ def test_a_card_without_rows_has_what_the_model_knows(tmp_path):
     model.save(tmp_path / "m.model")
     found = card(tmp_path, model, model_file=tmp_path / "m.model", target_name="price")
     text = found.text
-    assert "Learnt from 150 rows, calibrated on 150, 90 % intervals." in text
+    assert "90 % intervals. Learnt from 150 rows, calibrated on 150." in text
     assert "Prediction intervals for price" in text
     assert f"root mean square {number(model.residual_rms_)}" in text
     assert f"relative gap {model.noise_.certificate['gap']:.1e}" in text.replace("  ", " ")
@@ -138,10 +108,38 @@ def test_a_card_without_rows_has_what_the_model_knows(tmp_path):
     assert ["150", moved, "90 %", f"{percent(low)} to {percent(high)}"] in found.cells
     assert hashlib.sha256((tmp_path / "m.model").read_bytes()).hexdigest() in text
     assert found.row("lengthscale")[1:3] == ["1", "set"]
-    for name in ("What was learnt", "Columns (3)", "Settings", "Certificate", "Calibration", "Limits", "Versions"):
-        assert name in text
-    assert "On rows with a known target" not in text
+    titles = ["How often inside", "How wide", "What not to expect", "How it was learnt", "Columns (3)", "Settings"]
+    assert found.titles == [*titles, "Certificate", "Calibration", "Versions and file"]
+    assert re.search(r"Intervals are .* wide .* the prediction\.", text)
+    assert text.count("at least 90% of new rows fall into") == 1  # the promise is made once
+    assert "No rows with a known target were given" in text
     assert str(tmp_path) not in text  # the name of the file, not where it is
+
+
+OWN_KERNEL = BandSettings(kernel=RationalQuadratic(length_scale=0.5))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"lengthscale": "median", "bands": OWN_KERNEL},
+        {"noise_features": "inputs+scale", "calibration": "asymmetric", "symmetry_penalty": np.inf},
+        {"calibration_size": None},
+    ],
+)
+def test_the_words_of_a_card_are_no_python(tmp_path, asked):
+    X, y = data(120)
+    model = SoSBandRegressor(**FIXED | {"base_scale": "forest", "confidence_level": 0.8} | asked).fit(X, y)
+    rows = {} if asked == {"calibration_size": None} else {"X": X, "y": y, "groups": np.sign(X[:, 0])}
+    found = card(tmp_path, model, **rows)
+    if rows:
+        titles = ["How often inside", "How wide", "Where less often", "What not to expect", "How it was learnt"]
+        assert found.titles[:5] == titles
+    words = re.sub("scikit-learn|sosbands [^ ]*", "", found.text)
+    assert re.findall(PYTHON, words) == []
+    assert len(re.findall(PYTHON, "conformalize(X, y) fit_rows cv=5 `fit RidgeCV inf matérn None")) == 7
+    assert "predictions by a blend of " in words
+    assert ("kernel given (rational quadratic)" in words) == ("bands" in asked)
 
 
 def test_reasons_are_those_of_the_tuning(tmp_path):
@@ -157,8 +155,8 @@ def test_coverage_by_group_and_region_is_that_of_the_intervals(tmp_path):
     model, (X, y) = fitted(), data(400, seed=1)
     labels = np.where(X[:, 1] > 0, "wide", "narrow")
     found = card(tmp_path, model, X=X, y=y, groups=labels, groups_name="noise")
-    ends = model.predict_interval(X)
-    inside, width = (ends[:, 0] <= y) & (y <= ends[:, 1]), ends[:, 1] - ends[:, 0]
+    (ends, inside), shifted = insides(model, X, y), np.where(X[:, 2] > 0.5, y + 10, y)
+    width = ends[:, 1] - ends[:, 0]
     for name, rows in (("all rows", slice(None)), ("wide", labels == "wide"), ("narrow", labels == "narrow")):
         hits, n = inside[rows].sum(), len(inside[rows])
         cells = [name, str(n), percent(hits / n), "", wilson(hits, n), number(width[rows].mean())]
@@ -166,7 +164,10 @@ def test_coverage_by_group_and_region_is_that_of_the_intervals(tmp_path):
     assert f"below their interval {percent(np.mean(y < ends[:, 0]))}" in found.text
     assert f"above their interval {percent(np.mean(y > ends[:, 1]))}" in found.text
     assert "By group: noise" in found.text
-    assert "They were not calibrated apart" in found.text
+    assert "Groups were not calibrated apart." in found.text
+    low, middle, high = np.quantile(width, [0.1, 0.5, 0.9], method="inverted_cdf")
+    assert f"median width {number(middle)} eight of ten {number(low)} to {number(high)}" in found.text
+    assert f"are {number(width.mean())} wide on average" in found.text
     k = int(np.ceil(0.9 * 151))
     low, high = stats.betabinom.ppf([0.025, 0.975], 400, k, 151 - k) / 400
     assert f"chance gives {percent(low)} to {percent(high)}" in found.text
@@ -180,6 +181,12 @@ def test_coverage_by_group_and_region_is_that_of_the_intervals(tmp_path):
     assert "Along feature 0" in found.text
     pictures = [attrs for tag, attrs in found.tags if tag == "svg"]
     assert pictures[0]["aria-label"].startswith(percent(inside.mean()))
+    short = card(tmp_path, model, X=X, y=shifted).text  # the last of six groups along another column
+    rows = np.argsort(X[:, 2], kind="stable")[-67:]
+    low, high = (number(each) for each in X[rows[[0, -1]], 2])
+    share = insides(model, X, shifted)[1][rows].mean()
+    assert f"feature 2 {low} to {high}: {percent(share)} of 67 rows inside." in short
+    assert re.search(r"[1-9]\d* of \d+ groups and ranges hold less than 90 %", short)
 
 
 def test_rows_of_another_kind_are_doubted(tmp_path):
@@ -199,8 +206,8 @@ def test_texts_are_escaped_and_nothing_is_loaded_from_elsewhere(tmp_path):
     labels = np.where(X[:, 1] > 0, HOSTILE, "<td>")
     found = card(tmp_path, model, X=frame, y=y, groups=labels, groups_name=HOSTILE, target_name=HOSTILE, title=HOSTILE)
     page = (tmp_path / "card.html").read_text(encoding="utf-8")
-    assert {tag for tag, _ in found.tags} == TAGS
-    assert {name for _, attrs in found.tags for name in attrs} == ATTRIBUTES
+    assert {tag for tag, _ in found.tags} == set(TAGS.split())
+    assert {name for _, attrs in found.tags for name in attrs} == set(ATTRIBUTES.split())
     assert [HOSTILE, "number"] in found.cells  # a column, as it is
     assert found.text.count(re.sub(r"\s+", " ", HOSTILE)) >= 5
     style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
@@ -217,7 +224,7 @@ def test_groups_that_are_calibrated_apart(tmp_path):
     model, (X, y) = fitted(groups), data(200, seed=1)
     labels = np.where(X[:, 0] > 0, "a", "b")
     found = card(tmp_path, model, X=X, y=y, groups=labels)
-    assert "Each was calibrated apart." in found.text
+    assert "Each group was calibrated apart." in found.text
     for label in "ab":
         n = int((model.calibration_.groups == label).sum())
         rows = [cells for cells in found.cells if cells[:2] == [label, str(n)] and len(cells) == 5]
@@ -244,10 +251,10 @@ def test_ends_of_asymmetric_calibration_have_quantiles_of_their_own(tmp_path):
 def test_cross_calibration_weights_and_none(tmp_path):
     X, y = data(200, seed=1)
     found = card(tmp_path, fitted(calibration_size="cross", cv=2), X=X, y=y)
-    assert "By 2 copies" in found.text
+    assert "by 2 copies" in found.text
     assert "chance gives" not in found.text
     plain = fitted(calibration_size=None)
-    assert "Not calibrated: call conformalize" in card(tmp_path, plain).text
+    assert "Not calibrated: nothing is promised" in card(tmp_path, plain).text
     with pytest.raises(NotCalibratedError):
         card(tmp_path, plain, X=X, y=y)
     weighted = plain.conformalize(X, y, likelihood_ratio=np.exp(X[:, 0]))

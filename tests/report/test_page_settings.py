@@ -7,7 +7,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from test_calibrated import check_numbers
 
-from report_payload import opened
+from report_pages import QUIET, fitted_alike
+from report_payload import in_use
 from sosbands import SoSBandRegressor
 from sosbands.conformal import interval
 from sosbands.exceptions import ZeroResidualsWarning
@@ -18,11 +19,7 @@ from sosbands.report.payload import Pool, payload
 from sosbands.report.steps import few_of
 from spelled import spelled
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.OffDataWarning"),
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.CrossedIntervalsWarning"),
-    pytest.mark.filterwarnings("ignore::sosbands.exceptions.TooFewCalibrationPointsWarning"),
-]
+pytestmark = QUIET
 
 
 def quick(**settings):
@@ -37,11 +34,6 @@ def explored():
     X = rng.uniform(-1, 1, (140, 1))
     y = np.sin(2 * X[:, 0]) + (1.1 + X[:, 0]) * rng.exponential(size=140)
     return explore(X, y, estimator=quick()), X, y
-
-
-def fitted_alike(data, X, y, model):
-    rows = np.setdiff1d(np.arange(len(y)), data.test.numbers)
-    return model.set_params(random_state=0).fit(X[rows], y[rows])
 
 
 def test_the_coverage_in_use_is_among_those_offered(explored):
@@ -77,26 +69,24 @@ def test_a_step_is_the_estimator_with_these_settings(explored, coverage, penalty
     expected, rms = model.predict_interval(X[data.test.numbers], 0.8), model.residual_rms_
     np.testing.assert_allclose(found, expected, atol=0.02 * rms)
     axis = data.axes[0]
-    band = step.score.band(axis.prediction, *step.curves[0], unit=data.curve_units[0])
+    band = step.score.band(axis.prediction, *step.curve, unit=data.curve_unit)
     found = interval(band, *np.broadcast_to(model.quantile(0.8), 2))[0]
     np.testing.assert_allclose(found, model.predict_interval(axis.grid[:, None], 0.8), atol=0.02 * rms)
-    assert path.curve_support[0].min() < 0.2  # off the data too
+    assert path.curve_support.min() < 0.2  # off the data too
     own = data.path.steps[data.path.chosen]
     assert np.abs(np.subtract(step.test, own.test)).max() > 0.1 * rms  # another band
 
 
-@pytest.mark.parametrize("kind", ["symmetric", "asymmetric"])
-def test_the_other_score_is_the_estimator_with_it_at_every_level(explored, kind):
+def test_the_other_score_is_the_estimator_with_it_at_every_level(explored):
     data, X, y = explored
-    data = replace(data, calibration=kind)
+    data = replace(data, calibration="asymmetric")
     (other,) = data.path.steps[data.path.chosen].others
-    assert (data.score.name, other.score.name, other.criterion) == ("added", "scaled", None)
+    assert (data.score.name, other.score.name) == ("added", "scaled")
     groups = [groups_along(x) for x in data.test.positions]
     found = calibrated(other, data, levels_offered(data), groups)
-    model = fitted_alike(data, X, y, quick(conformal_score="scaled", calibration=kind))
+    model = fitted_alike(data, X, y, quick(conformal_score="scaled", calibration="asymmetric"))
     assert check_numbers(data, model, X[data.test.numbers], found, groups) == 0  # ends that are scaled never cross
-    stored = payload(data)
-    drawn = opened(stored, stored["coverages"][stored["coverage"]]["steps"][data.path.chosen], "scaled")
+    stored, drawn = in_use(data, "scaled")
     finite = np.isfinite(found.width)
     np.testing.assert_allclose(drawn["width"], found.width[finite], atol=1e-5)
     np.testing.assert_array_equal(drawn["both"], found.both)

@@ -8,7 +8,6 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
-from sosbands.exceptions import NoTypicalWidthError
 from sosbands.report import exploration, explore
 from sosbands.report.payload import MOST_FEATURES, payload
 
@@ -37,13 +36,24 @@ def explored():
     return data, model.explain(X.iloc[data.test.numbers]), rows
 
 
-def test_the_numbers_are_those_of_explain(explored):
+def test_the_numbers_are_those_of_explain_and_the_factors_multiply_to_the_width(explored):
     data, expected, rows = explored
     for name in ("width", "base_scale", "band", "features", "landmarks"):
         np.testing.assert_allclose(getattr(data.why, name), getattr(expected, name), rtol=1e-9, atol=1e-12)
     assert data.why.typical_width == pytest.approx(expected.typical_width)
     np.testing.assert_array_equal(data.why.landmark_rows, rows[expected.landmark_rows])
     assert data.why.typical_row == rows[expected.typical_row]
+    stored = payload(data)["why"]
+    assert stored["names"] == ["typical error here (forest)", "shape of the band", "c0", "c1", "c2", "all else"]
+    assert stored["typical"] == pytest.approx(expected.typical_width, rel=1e-4)
+    assert stored["typical_row"] == data.why.typical_row
+    for i, row in enumerate(stored["rows"]):
+        factors = dict(row["factors"])
+        assert factors[0] * factors[1] == pytest.approx(row["times"], rel=0.02)
+        assert np.prod([value for name, value in row["factors"] if name > 1]) == pytest.approx(factors[1], rel=0.03)
+        assert row["width"] == pytest.approx(expected.width[i], rel=1e-4)
+        shares = [abs(np.log(value)) for name, value in row["factors"] if 1 < name < 5]
+        assert shares == pytest.approx(sorted(shares, reverse=True), abs=0.006)  # the largest first
 
 
 def test_the_words_are_those_of_explain_with_positions_in_the_table_given(explored):
@@ -59,25 +69,8 @@ def test_the_words_are_those_of_explain_with_positions_in_the_table_given(explor
     assert named > 20
 
 
-def test_the_factors_multiply_to_the_width(explored):
-    data, expected, _ = explored
-    stored = payload(data)["why"]
-    assert stored["names"] == ["base scale (forest)", "band", "c0", "c1", "c2", "all else"]
-    assert (stored["typical"], stored["typical_row"]) == (
-        pytest.approx(expected.typical_width, rel=1e-4),
-        data.why.typical_row,
-    )
-    for i, row in enumerate(stored["rows"]):
-        factors = dict(row["factors"])
-        assert factors[0] * factors[1] == pytest.approx(row["times"], rel=0.02)
-        assert np.prod([value for name, value in row["factors"] if name > 1]) == pytest.approx(factors[1], rel=0.03)
-        assert row["width"] == pytest.approx(expected.width[i], rel=1e-4)
-        shares = [abs(np.log(value)) for name, value in row["factors"] if 1 < name < 5]
-        assert shares == pytest.approx(sorted(shares, reverse=True), abs=0.006)  # the largest first
-
-
 def test_few_rows_and_few_columns_are_told(monkeypatch):
-    monkeypatch.setattr(exploration, "MOST_EXPLAINED", 7)
+    monkeypatch.setattr(exploration, "MOST_DRAWN", 7)
     X, y = table(100, columns=9)
     stored = payload(explore(X, y, estimator=estimator(base_scale="none")))["why"]
     assert len(stored["rows"]) == 7
@@ -93,15 +86,3 @@ def test_few_rows_and_few_columns_are_told(monkeypatch):
 def test_infinite_intervals_are_not_explained():
     X, y = table(60)
     assert explore(X, y, estimator=estimator(), confidence_level=0.99).why is None
-
-
-def test_a_typical_interval_that_is_a_point_has_a_name_of_its_own():
-    X = np.arange(80.0)[:, None]
-    y = np.where(np.arange(80) % 20 == 0, 5.0, 0.0)
-    model = estimator(confidence_level=0.5, base_scale="none", calibration_size=0.5, random_state=0, width_penalty=0.01)
-    model.fit(X, y)
-    widths = np.diff(model.predict_interval(X), axis=1)
-    model.calibration_ = type(model.calibration_)(-np.full(40, 1e9), -np.full(40, 1e9))
-    assert widths.max() > 0
-    with pytest.raises(NoTypicalWidthError, match="has the width 0, which nothing can be compared with"):
-        model.explain(X)

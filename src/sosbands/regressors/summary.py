@@ -42,7 +42,9 @@ NOT_PROMISED = "promised for every single region of the features, nor for rows o
 
 def describe(model: Any, side: str = BOTH, *, detail: bool = False) -> str:
     """What is promised, how wide that is, what shapes it, what to watch; with `detail` all else, a line by subject."""
-    lead = " ".join(filter(None, (_promised(model, side), _width(model, side), _shaped(model), _watch(model, side))))
+    lead = " ".join(
+        filter(None, (_promised(model, side), width_words(model, side), _shaped(model), _watch(model, side)))
+    )
     said = paragraphs(model, side)
     return "\n".join([lead, *(said[subject] for subject in said if subject != "promise")]) if detail else lead
 
@@ -59,7 +61,7 @@ def paragraphs(model: Any, side: str = BOTH) -> dict[str, str]:
 # The paragraph
 
 
-def _width(model: Any, side: str) -> str:
+def width_words(model: Any, side: str) -> str:
     """How far intervals reach at learning rows; nothing where one calibration does not tell it, or it is infinite."""
     ends = _typical_ends(model, side)
     if ends is None:

@@ -52,14 +52,14 @@ class Calibrated:
         Test rows inside, above their lower end and below their upper one.
     width, error, below, above : ndarray of shape (L,)
         Mean width with the half width of its 95 % interval, mean distances of the ends from the prediction.
+    narrow, wide : ndarray of shape (L,)
+        Widths that one of ten rows is below, and above.
     empty : ndarray of int of shape (L,)
         Intervals that are a single point.
     inside_from : ndarray of int of shape (n_test,)
         From which level on each row is inside, L if at none. Intervals that are not empty are nested in the level.
-    lower_from, upper_from : ndarray of int of shape (n_test,)
-        The same for rows above their lower end, and below their upper one.
-    groups : tuple of ndarray of int of shape (n_groups, 2, L)
-        For each axis and group of rows: those above their lower end, and those below their upper one.
+    groups : tuple of ndarray of int of shape (n_groups, L)
+        For each axis and group of rows: those inside.
     """
 
     quantiles: Array
@@ -70,10 +70,10 @@ class Calibrated:
     error: Array
     below: Array
     above: Array
+    narrow: Array
+    wide: Array
     empty: IntArray
     inside_from: IntArray
-    lower_from: IntArray
-    upper_from: IntArray
     groups: tuple[IntArray, ...]
 
 
@@ -85,9 +85,9 @@ def levels_offered(data: Exploration) -> list[float]:
 def promise(level: float, data: Exploration) -> Promise:
     """Rank, rows needed and range of the coverage at one level."""
     side, _ = side_levels(level, read_kind(data.calibration))
-    rank = conformal_rank(data.n_calibration, side)
-    (low,), (high,) = coverage_range(np.array([side]), len(data.test), data.n_calibration)
-    chance = (float(low), float(high)) if rank <= data.n_calibration else None
+    rank = conformal_rank(len(data.calibration_rows), side)
+    (low,), (high,) = coverage_range(np.array([side]), len(data.test), len(data.calibration_rows))
+    chance = (float(low), float(high)) if rank <= len(data.calibration_rows) else None
     return Promise(level, side_levels(level, "asymmetric")[0], rank, int(points_needed(side)), chance)
 
 
@@ -98,21 +98,23 @@ def calibrated(step: Step, data: Exploration, levels: Sequence[float], groups: l
     y, center = data.test.y, data.test.prediction
     band = step.score.band(center, *step.test, unit=data.test_unit)
     lower, upper = _at_each(band, q)
-    over, under = lower <= y, y <= upper
+    over, under, width = lower <= y, y <= upper, upper - lower
+    inside = over & under
+    narrow, wide = np.quantile(width, [0.1, 0.9], axis=1, method="inverted_cdf")  # no mean of infinite ones
     return Calibrated(
         quantiles=q,
-        both=(over & under).sum(axis=1),
+        both=inside.sum(axis=1),
         lower=over.sum(axis=1),
         upper=under.sum(axis=1),
-        width=(upper - lower).mean(axis=1),
-        error=_errors_of_means(upper - lower),
+        width=width.mean(axis=1),
+        error=_errors_of_means(width),
         below=(center - lower).mean(axis=1),
         above=(upper - center).mean(axis=1),
+        narrow=narrow,
+        wide=wide,
         empty=(lower == upper).sum(axis=1),
-        inside_from=_first_of_run(over & under),
-        lower_from=_first_of_run(over),
-        upper_from=_first_of_run(under),
-        groups=tuple(_counts(over, under, rows) for rows in groups),
+        inside_from=_first_of_run(inside),
+        groups=tuple(np.array([inside[:, rows].sum(axis=1) for rows in axis]) for axis in groups),
     )
 
 
@@ -151,7 +153,3 @@ def _first_of_run(flags: BoolArray) -> IntArray:
     """From which row on each column is True to the end; the number of rows if it ends with False."""
     missed = ~flags[::-1]
     return np.where(missed.any(axis=0), len(flags) - np.argmax(missed, axis=0), 0)
-
-
-def _counts(over: BoolArray, under: BoolArray, groups: list[IntArray]) -> IntArray:
-    return np.array([[flags[:, rows].sum(axis=1) for flags in (over, under)] for rows in groups])

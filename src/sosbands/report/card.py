@@ -28,6 +28,7 @@ from sosbands.metrics.intervals import read_vector
 from sosbands.metrics.local import coverage_range, share_range
 from sosbands.plotting.axes import column, column_names, shape_of
 from sosbands.regressors import SoSBandRegressor
+from sosbands.regressors.summary import width_words
 from sosbands.report.calibrated import groups_along
 from sosbands.report.card_sections import (
     BOTH,
@@ -43,6 +44,7 @@ from sosbands.report.card_sections import (
     level_words,
     number,
     percent,
+    promised,
     settings,
     start_of,
     text_html,
@@ -75,10 +77,11 @@ def write_card(
 ) -> Path:
     """Write a page about a fitted `SoSBandRegressor`; the file appears whole or not at all.
 
-    It says what was learnt and from what, which settings are in use and why, the certificate, the calibration and what
-    chance makes of its promise, the limits, and versions. With `X` and `y` it also says how many rows are inside their
-    interval, in all, by group and by region, with sampling errors. It holds no row of any table, but column names and
-    group labels, and asks nothing of the network.
+    It says what is promised, how wide intervals are and what not to expect of them; then what was learnt and from what,
+    which settings are in use and why, the certificate, the calibration and what chance makes of its promise, and
+    versions. With `X` and `y` it also says how many rows are inside their interval, in all, by group and by region,
+    with sampling errors. It holds no row of any table, but column names and group labels, and asks nothing of the
+    network.
 
     Parameters
     ----------
@@ -127,14 +130,12 @@ def write_card(
         tested = Tested.of(model, X, y, level, side, SIDES[side], used)
         labels = None if groups is None else read_groups(groups, len(tested))
     target = target_name or (getattr(model, "columns_", None) or {}).get("target")
-    sections = [learnt(model), columns(model, target), settings(model), certificate(model)]
-    sections.append(calibration(model, level, SIDES[side], side))
+    share = SIDES[side]
+    sections = [inside_section(model, side, share, tested), width_section(model, side, tested)]
     if tested is not None:
-        sections.append(tested_section(model, tested, SIDES[side]))
-        if labels is not None:
-            sections.append(group_section(tested, labels, groups_name, calibrated=by_group))
-        sections.append(region_section(model, tested, X))
-    sections += [limits(model, asked_in_fit, tested), _made_with(model_file)]
+        sections.append(where_section(model, tested, X, labels, groups_name, calibrated=by_group))
+    sections += [limits(model, asked_in_fit, tested), learnt(model), columns(model, target), settings(model)]
+    sections += [certificate(model), calibration(model, level, share, side), _made_with(model_file)]
     heading = title or (f"Prediction intervals for {target}" if target else "Prediction intervals")
     with written(path) as partial:
         partial.write_text(_rendered(heading, _lead(model, level, tested), sections), encoding="utf-8")
@@ -142,16 +143,17 @@ def write_card(
 
 
 def _lead(model: Any, level: float, tested: Tested | None) -> str:
-    """The card in a sentence or two."""
-    learnt_from = f"Learnt from {many(len(model.learning_rows_), 'row')}"
+    """The card in two or three sentences."""
     held = "not calibrated" if "calibration_" not in vars(model) else f"calibrated on {len(model.calibration_)}"
-    first = f"{learnt_from}, {held}, {level_words(level)} intervals."
+    last = f"Learnt from {many(len(model.learning_rows_), 'row')}, {held}."
     if tested is None:
-        return first
+        return f"{level_words(level)} intervals. {last}"
     share, (low, high) = tested.share(np.arange(len(tested)))
+    of_rows = f"{percent(share)} of {many(len(tested), 'row')} with a known target"
+    reach = f"{number(float(tested.width.mean()))} {'wide' if tested.side == BOTH else 'away from the prediction'}"
     return (
-        f"{first} {percent(share)} of {many(len(tested), 'row')} with a known target are inside (95 % range "
-        f"{percent(low)} to {percent(high)})."
+        f"{level_words(level)} intervals: {of_rows} are inside (95 % range {percent(low)} to {percent(high)}). They "
+        f"are {reach} on average. {last}"
     )
 
 
@@ -252,19 +254,38 @@ class Tested:
         return Table(caption, header, tuple(self.row(label, rows, start) for label, rows in parts))
 
 
-def tested_section(model: Any, tested: Tested, lower_share: float) -> Section:
-    """All rows, and what chance would make of them."""
-    every = np.arange(len(tested))
+def inside_section(model: Any, side: str, lower_share: float, tested: Tested | None) -> Section:
+    """What is promised, and what came of it on the rows given, beside what chance would make of it."""
+    words, warnings = promised(model, side)
+    if tested is None:
+        words.append("No rows with a known target were given: what came of the promise is not on this card.")
+        return Section("How often inside", tuple(words), warnings=tuple(warnings))
+    found, doubts = _chance(model, tested, lower_share)
     facts = [
         ("rows", str(len(tested))),
+        ("inside", percent(float(tested.inside.mean()))),
         ("below their interval", percent(float(tested.below.mean()))),
         ("above their interval", percent(float(tested.above.mean()))),
-        ("median width" if tested.side == BOTH else "median reach", number(float(np.median(tested.width)))),
-        ("far from the learning data", str(np.count_nonzero(tested.support < model.support_limit))),
     ]
-    words, doubts = _chance(model, tested, lower_share)
-    table = tested.table("", "all", [("all rows", every)])
-    return Section("On rows with a known target", tuple(words), tuple(facts), (table,), warnings=tuple(doubts))
+    table = tested.table("", "all", [("all rows", np.arange(len(tested)))])
+    return Section("How often inside", (*words, *found), tuple(facts), (table,), warnings=(*warnings, *doubts))
+
+
+def width_section(model: Any, side: str, tested: Tested | None) -> Section:
+    """Typical widths, of the rows given and of learning rows; and how often the wide and the narrow ones hold."""
+    words = tuple(filter(None, [width_words(model, side)]))
+    if tested is None:
+        return Section("How wide", words or ("Not known without rows to look at.",))
+    low, middle, high = np.quantile(tested.width, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
+    measure = "width" if side == BOTH else "reach"
+    facts = [
+        (f"mean {measure}", number(float(tested.width.mean()))),
+        (f"median {measure}", number(middle)),
+        ("eight of ten", f"{number(low)} to {number(high)}"),
+    ]
+    parts = [(_range_words(tested.width[rows], False), rows) for rows in groups_along(tested.width)]
+    table = tested.table(f"By {measure} of the interval", "from, to", parts)
+    return Section("How wide", words, tuple(facts), (table,))
 
 
 def _chance(model: Any, tested: Tested, lower_share: float) -> tuple[list[str], list[str]]:
@@ -298,39 +319,40 @@ def _chance(model: Any, tested: Tested, lower_share: float) -> tuple[list[str], 
     return words, doubts
 
 
-def group_section(tested: Tested, labels: AnyArray, name: str, *, calibrated: bool) -> Section:
-    """Coverage in each group."""
-    parts = [(str(label), rows) for label, rows in rows_by_label(np.asarray(labels))]
-    caption = f"The first {MOST_GROUPS} of {len(parts)} groups" if len(parts) > MOST_GROUPS else ""
-    apart = (
-        "Each was calibrated apart." if calibrated else "They were not calibrated apart: nothing is promised for one."
-    )
-    return Section(f"By group: {name}", (apart,), tables=(tested.table(caption, "group", parts[:MOST_GROUPS]),))
-
-
-def region_section(model: Any, tested: Tested, X: Any) -> Section:
-    """Coverage along prediction, width and columns of numbers; nothing is promised for any of them."""
-    along = {"prediction": (tested.prediction, False), "width of the interval": (tested.width, False)}
+def where_section(
+    model: Any, tested: Tested, X: Any, labels: AnyArray | None, groups_name: str, *, calibrated: bool
+) -> Section:
+    """Coverage in each group, and along prediction and columns of numbers: what falls short first, far rows."""
+    words: list[str] = []
+    places: list[tuple[str, str, str, list[tuple[str, IntArray]]]] = []  # name, caption and header of a table, its rows
+    if labels is not None:
+        parts = [(str(label), rows) for label, rows in rows_by_label(np.asarray(labels))]
+        most = f" (the first {MOST_GROUPS} of {len(parts)})" if len(parts) > MOST_GROUPS else ""
+        places.append((groups_name, f"By group: {groups_name}{most}", "group", parts[:MOST_GROUPS]))
+        words = ["Each group was calibrated apart." if calibrated else "Groups were not calibrated apart."]
     columns = _number_columns(model, X)
-    along |= dict(list(columns.items())[:MOST_ALONG])
-    tables, short, more, count = [], 0, 0, 0
-    for name, (values, dates) in along.items():
-        if not np.isfinite(values).all():
-            continue
-        parts = [(_range_words(values[rows], dates), rows) for rows in groups_along(values)]
-        shares = [tested.share(rows)[1] for _, rows in parts]
-        count += len(parts)
-        short += sum(high < tested.level for _, high in shares)
-        more += sum(low > tested.level for low, _ in shares)
-        tables.append(tested.table(f"Along {name}", "from, to", parts))
-    words = [
-        f"{short} of {count} ranges hold less than {level_words(tested.level)}, and {more} hold more, by more than "
-        "their 95 % range: chance does that to about one in twenty. Regions overlap. The promise is about all rows "
-        "together."
-    ]
     if len(columns) > MOST_ALONG:
-        words.append(f"The first {MOST_ALONG} of {len(columns)} columns of numbers.")
-    return Section("By region", tuple(words), tables=tuple(tables))
+        words.append(f"Of {len(columns)} columns of numbers the first {MOST_ALONG}.")
+    along = {"prediction": (tested.prediction, False), **dict(list(columns.items())[:MOST_ALONG])}
+    for name, (values, dates) in along.items():
+        if np.isfinite(values).all():
+            parts = [(_range_words(values[rows], dates), rows) for rows in groups_along(values)]
+            places.append((name, f"Along {name}", "from, to", parts))
+    short, more, count = [], 0, 0
+    for name, _, _, parts in places:
+        for label, rows in parts:
+            share, (low, high) = tested.share(rows)
+            count, more = count + 1, more + int(low > tested.level)
+            if high < tested.level:
+                short.append((high, f"{name} {label}: {percent(share)} of {many(len(rows), 'row')} inside."))
+    told = (
+        f"{len(short)} of {count} groups and ranges hold less than {level_words(tested.level)}, and {more} hold more, "
+        "by more than their 95 % range: chance does that to one in twenty. The promise is about all rows together."
+    )
+    far = str(np.count_nonzero(tested.support < model.support_limit))
+    tables = tuple(tested.table(caption, header, parts) for _, caption, header, parts in places)
+    points = tuple(sentence for _, sentence in sorted(short))
+    return Section("Where less often", (told, *words), (("far from the learning data", far),), tables, points)
 
 
 def _number_columns(model: Any, X: Any) -> dict[str, tuple[Array, bool]]:
@@ -360,8 +382,8 @@ def _range_words(values: Array, dates: bool) -> str:
 def limits(model: Any, chosen_for: float, tested: Tested | None) -> Section:
     """What must not be expected of the intervals; `chosen_for` is the level that the settings were chosen for."""
     points = [
-        "The promise is about rows like those of fit, on average: not about every single region, nor about rows of "
-        "another kind, another place or a later time when things have changed.",
+        "The promise is about rows like those it was calibrated on, on average: not about every single region, nor "
+        "about rows of another kind, another place or a later time when things have changed.",
         f"Rows far from the learning data (support below {model.support_limit:g}): the data say nothing about the "
         "noise there. Intervals are given all the same, with a warning.",
     ]
@@ -381,7 +403,7 @@ def limits(model: Any, chosen_for: float, tested: Tested | None) -> Section:
         points += _seen_limits(model, tested)
     if chosen_for != model.confidence_level:
         points.append(f"The settings were chosen for intervals of {level_words(chosen_for)}.")
-    return Section("Limits", points=tuple(points))
+    return Section("What not to expect", points=tuple(points))
 
 
 def _seen_limits(model: Any, tested: Tested) -> list[str]:

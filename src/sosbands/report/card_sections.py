@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -18,6 +19,8 @@ from sosbands.tables import TableEncoder
 from sosbands.tables.columns import CATEGORY, NUMBER
 from sosbands.tables.rows import NUMBERS
 
+PROPER = ("Bayesian", "Gaussian", "Huber", "Poisson", "Tweedie")  # names in names of classes
+KERNELS = {"matern52": "Matérn 5/2", "matern32": "Matérn 3/2", "matern12": "exponential"}
 BAR = 150.0  # width of the picture of a share, in pixels
 BOTH = "both"
 MOST_COLUMNS, MOST_GROUPS = 60, 40  # rows of the tables on a card
@@ -27,7 +30,7 @@ SETTINGS = {  # attribute of the model: what it is called in reasons, and what i
     "lengthscale": ("lengthscale", "distance over which bands change"),
     "width_penalty": ("width penalty", "how closely bands follow the residuals"),
     "learning_coverage": ("learning coverage", "share of learning rows inside before calibration"),
-    "symmetry_penalty": ("symmetry penalty", "0: two independent bands; inf: one for both sides"),
+    "symmetry_penalty": ("symmetry penalty", "0: two independent bands; infinite: one for both sides"),
     "conformal_score": ("conformal score", "whether calibration adds to bands or multiplies them"),
 }
 
@@ -53,7 +56,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a card, from top to bottom: warnings, facts (name and value), words, tables, points of a list."""
+    """One part of a card, from top to bottom: warnings, facts (name and value), words, points of a list, tables."""
 
     title: str
     words: tuple[str, ...] = ()
@@ -61,6 +64,7 @@ class Section:
     tables: tuple[Table, ...] = ()
     points: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    heading: str = "h2"
 
     def html(self) -> str:
         """The section as HTML."""
@@ -69,15 +73,27 @@ class Section:
             pairs = (f"<div><dt>{text_html(name)}</dt><dd>{text_html(value)}</dd></div>" for name, value in self.facts)
             parts.append(f"<dl>{''.join(pairs)}</dl>")
         parts += [f"<p>{text_html(text)}</p>" for text in self.words]
-        parts += [_table(table) for table in self.tables]
         if self.points:
             parts.append(f"<ul>{''.join(f'<li>{text_html(text)}</li>' for text in self.points)}</ul>")
-        return f"<section><h2>{text_html(self.title)}</h2>{''.join(parts)}</section>"
+        parts += [_table(table) for table in self.tables]
+        title = f"<{self.heading}>{text_html(self.title)}</{self.heading}>"
+        return f'<section class="{self.heading}">{title}{"".join(parts)}</section>'
 
 
 def text_html(text: str) -> str:
     """Escaped, with no line break between a number and its per cent sign."""
     return escape(text).replace(" %", "&nbsp;%")
+
+
+def plain(words: str) -> str:
+    """Names of classes, such as "HistGradientBoostingRegressor", as words: "gradient boosting"."""
+
+    def spelled(name: re.Match[str]) -> str:
+        first, *others = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", name[1])
+        parts = [first if first in PROPER or first.isupper() else first.lower(), *(each.lower() for each in others)]
+        return " ".join(parts)
+
+    return re.sub(r"\b(?:Hist)?([A-Z][A-Za-z0-9]*?)(?:Regressor|CV)?\b", spelled, words)
 
 
 def percent(share: float) -> str:
@@ -92,6 +108,8 @@ def level_words(level: float) -> str:
 
 def number(value: float) -> str:
     """Four digits, without an exponent where that is short."""
+    if np.isinf(value):
+        return "infinite"
     return f"{float(f'{value:.4g}'):.10g}" if 1e-4 <= abs(value) < 1e9 or value == 0 else f"{value:.4g}"
 
 
@@ -133,13 +151,14 @@ def learnt(model: Any) -> Section:
     said = paragraphs(model)
     given = len(np.union1d(model.learning_rows_, model.calibration_rows_)) + model.n_unused_rows_
     facts = [
-        ("point model", model_words(model.estimator_)),
-        ("rows given to fit", str(given)),
+        ("predictions by", plain(model_words(model.estimator_))),
+        ("rows given", str(given)),
         ("learnt from", str(len(model.learning_rows_))),
         ("residuals", f"{model.residual_rule_}, root mean square {number(model.residual_rms_)}"),
     ]
-    words = [said[subject] for subject in ("rows", "asymmetry", "shape") if subject in said]
-    return Section("What was learnt", tuple(words), tuple(facts))
+    words = ["Bands were learnt from the residuals, below and above the prediction."]
+    words += [said[subject] for subject in ("rows", "asymmetry", "shape") if subject in said]
+    return Section("How it was learnt", tuple(words), tuple(facts))
 
 
 def columns(model: Any, target: str | None) -> Section:
@@ -154,7 +173,7 @@ def columns(model: Any, target: str | None) -> Section:
     more = f"and {len(rows) - MOST_COLUMNS} more columns" if len(rows) > MOST_COLUMNS else ""
     words = [f"Predicted: {target}." if target else "", paragraphs(model).get("columns", ""), more]
     table = Table("", ("column", "kind"), tuple(rows[:MOST_COLUMNS]))
-    return Section(f"Columns ({len(rows)})", tuple(filter(None, words)), tables=(table,))
+    return Section(f"Columns ({len(rows)})", tuple(filter(None, words)), tables=(table,), heading="h3")
 
 
 def column_kinds(model: Any) -> dict[str, str]:
@@ -176,24 +195,27 @@ def settings(model: Any) -> Section:
     rows = []
     for name, (called, meaning) in SETTINGS.items():
         why = next((reason.partition(": ")[2] for reason in reasons if reason.startswith(called)), "")
+        why = why.replace("with inf,", "with infinite,")
         given = getattr(model, name)
         chosen = isinstance(given, str) and given == "auto"
         how = why or ("chosen by the data" if chosen and tuning is not None else "default" if chosen else "set")
         rows.append((called, _value(model, name), how, meaning))
-    facts = [("kernel", str(model.noise_.settings.kernel)), ("calibration", model.calibration)]
+    kernel = model.noise_.settings.kernel
+    kernel = kernel if isinstance(kernel, str) else f"given ({getattr(kernel, '__name__', type(kernel).__name__)})"
+    facts = [("kernel", KERNELS.get(kernel, plain(kernel))), ("calibration", model.calibration)]
     words, warnings = [], []
     if tuning is not None:
         words.append(f"{tuning.sentence} {many(len(tuning.evaluations), 'candidate')} were compared on held-out rows.")
         if tuning.timed_out or tuning.interrupted:
             warnings.append("The choice ended before everything had been tried; the best found by then was taken.")
     table = Table("", ("setting", "in use", "why", "meaning"), tuple(rows))
-    return Section("Settings", tuple(words), tuple(facts), (table,), warnings=tuple(warnings))
+    return Section("Settings", tuple(words), tuple(facts), (table,), warnings=tuple(warnings), heading="h3")
 
 
 def _value(model: Any, name: str) -> str:
     noise = model.noise_
     if name in ("base_scale", "noise_features"):
-        return str(getattr(noise.view, name))
+        return str(getattr(noise.view, name)).replace("+", " and ")
     known = {"conformal_score": noise.score.name, "lengthscale": noise.lengthscale}
     value = known[name] if name in known else getattr(noise.settings, name)
     if value is None:
@@ -223,32 +245,39 @@ def certificate(model: Any) -> Section:
     failed = () if found["status"] == "converged" else ("The bands are not certified to the tolerance asked for.",)
     said = paragraphs(model)
     words = tuple(said[subject] for subject in ("certificate", "nested") if subject in said)
-    return Section("Certificate", words, tuple(facts), warnings=failed)
+    return Section("Certificate", words, tuple(facts), warnings=failed, heading="h3")
+
+
+def promised(model: Any, side: str) -> tuple[list[str], list[str]]:
+    """The promise in words; and warnings, where there is none."""
+    if "calibration_" not in vars(model):
+        return [], ["Not calibrated: nothing is promised, and there are no intervals yet."]
+    known = model.n_learnt_calibration_rows_
+    if known:
+        rows = f"{known} of {many(len(model.calibration_), 'calibration row')}"
+        return [], [f"NO coverage is promised: {rows} had been learnt from. Calibration takes rows that have not."]
+    words = [paragraphs(model, side)["promise"]]
+    if side != BOTH:
+        where = "above" if side == "upper" else "below"
+        level = level_words(1 - model.confidence_level)
+        words.append(f"Asked for {side} ends alone: at most {level} of new rows lie {where} theirs.")
+    return words, []
 
 
 def calibration(model: Any, level: float, lower_share: float, side: str) -> Section:
-    """Rows, quantiles and the promise, with what chance makes of it."""
-    said = paragraphs(model, side)
+    """Rows and quantiles, with what chance makes of the promise."""
     if "calibration_" not in vars(model):
-        return Section("Calibration", warnings=(said["promise"],))
+        return Section("Calibration", ("There is none yet.",), heading="h3")
     made = model.calibration_
-    facts = [("rows", str(len(made))), ("confidence level", level_words(level)), ("kind", model.calibration)]
-    void = model.n_learnt_calibration_rows_
-    words = [] if void else [said["promise"]]
-    if side != BOTH:
-        where = "above" if side == "upper" else "below"
-        words.append(f"Asked for {side} ends alone: at most {level_words(1 - level)} of new rows lie {where} theirs.")
-    warnings = [said["promise"]] if void else []
-    tables: tuple[Table, ...] = ()
-    if made.copies:
-        words.append(f"By {len(made.copies)} copies, each with bands learnt without one fold of the rows.")
-    elif made.weights is None and made.decay is None:
-        words.append(
+    facts = (("rows", str(len(made))), ("confidence level", level_words(level)), ("kind", model.calibration))
+    words, tables = paragraphs(model, side).get("calibration", ""), list[Table]()
+    if not made.copies and made.weights is None and made.decay is None:
+        words = (
             "Given these calibration rows the share of all rows to come that an interval (or an end) holds is itself "
             "random: the last column holds 95 % of what chance makes of it, for exchangeable rows without ties."
         )
-        tables = (_quantile_table(model, level, lower_share),)
-    return Section("Calibration", tuple(words), tuple(facts), tables, warnings=tuple(warnings))
+        tables.append(_quantile_table(model, level, lower_share))
+    return Section("Calibration", tuple(filter(None, [words])), facts, tuple(tables), heading="h3")
 
 
 def _quantile_table(model: Any, level: float, lower_share: float) -> Table:

@@ -12,21 +12,17 @@ from sosbands.explanation import Explanation
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """What lies along the horizontal axis: one feature with the others at their medians, or the prediction.
+    """What rows are put in order by: a feature, or the prediction.
 
     Attributes
     ----------
     name : str
-    is_prediction : bool
-        The rows lie at their predictions; there is no curve, and the arrays are empty.
-    grid : ndarray of shape (g,)
-        Values of the feature.
-    prediction : ndarray of shape (g,)
-        Of the point model.
+    grid, prediction : ndarray of shape (g,)
+        Values of the only feature, and the point model there. Empty beside other features: a curve would fix those
+        somewhere, and no row is there.
     """
 
     name: str
-    is_prediction: bool
     grid: Array
     prediction: Array
 
@@ -60,8 +56,6 @@ class Step:
     Attributes
     ----------
     symmetry_penalty : float
-    criterion : float or None
-        Of the tuning, by cross-validation on the learning rows; the larger the better. None if nothing can be told.
     certificate : dict
         Of the solve: status, dual_value, primal_value, gap, ... as `SoSBandRegressor.noise_.certificate`.
     squares : pair of int
@@ -76,14 +70,13 @@ class Step:
         Scores of the calibration rows below and above.
     test : pair of ndarray of shape (n_test,)
         Band functions below and above at the test rows, in units of the base scale there.
-    curves : tuple of pairs of ndarray
-        The same along each axis; empty arrays for the prediction.
+    curve : pair of ndarray of shape (g,)
+        The same along the only feature.
     others : tuple of Step
-        The same bands with each other score, in the order of `SCORES`; without a criterion.
+        The same bands with each other score, in the order of `SCORES`.
     """
 
     symmetry_penalty: float
-    criterion: float | None
     certificate: dict[str, Any]
     squares: tuple[int, int]
     active_lower: IntArray
@@ -93,7 +86,7 @@ class Step:
     lower_scores: Array
     upper_scores: Array
     test: tuple[Array, Array]
-    curves: tuple[tuple[Array, Array], ...]
+    curve: tuple[Array, Array]
     others: tuple[Step, ...] = ()
 
 
@@ -109,15 +102,15 @@ class BandPath:
     steps : tuple of Step
     test_support : ndarray of shape (n_test,)
         How much the learning rows say about the test rows; the same for all penalties.
-    curve_support : tuple of ndarray
-        The same along each axis.
+    curve_support : ndarray of shape (g,)
+        The same along the only feature.
     """
 
     learning_coverage: float
     chosen: int | None
     steps: tuple[Step, ...]
     test_support: Array
-    curve_support: tuple[Array, ...]
+    curve_support: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,27 +136,25 @@ class Exploration:
         Name of the unit in which bands are learnt and calibrated; "none" if that is the target's own.
     is_tuned : bool
         The data chose the symmetry penalty; otherwise it was given.
-    criterion : str
-        Its name.
     model_name : str
-        Class of the point model; of a pipeline that of its last step.
-    n_given, n_learning, n_calibration : int
-        Rows given, learnt from and calibrated on; `learning` and `calibration_rows` may be samples of these.
+        The point model, in words.
+    n_given : int
+        Rows given; those used are learning, calibration and test rows.
     n_test_drawn : int
-        How many of the test rows are drawn, the first ones; all of them are counted.
+        How many of the test rows are drawn and explained, the first ones; all of them are counted.
     axes : tuple of Axis
     learning, calibration_rows, test : Rows
     test_unit : ndarray of shape (n_test,)
         The base scale at the test rows, in units of the target.
-    curve_units : tuple of ndarray
-        The same along each axis; empty for the prediction.
+    curve_unit : ndarray of shape (g,)
+        The same along the only feature.
     path : BandPath
         That of the settings in use.
     coverages : tuple of BandPath
         The same with growing learning coverages; `path` is among them.
     why : Explanation or None
-        Of the widths of the first test rows, at `confidence_level`, with rows numbered as in X; None if there is no
-        typical width to compare them with.
+        Of the widths of the test rows that are drawn, at `confidence_level`, with rows numbered as in X; None if there
+        is no typical width to compare them with.
     notes : tuple of str
         What was left out, in words.
     support_limit : float
@@ -180,18 +171,15 @@ class Exploration:
     settings: str
     base_scale: str
     is_tuned: bool
-    criterion: str
     model_name: str
     n_given: int
-    n_learning: int
-    n_calibration: int
     n_test_drawn: int
     axes: tuple[Axis, ...]
     learning: Rows
     calibration_rows: Rows
     test: Rows
     test_unit: Array
-    curve_units: tuple[Array, ...]
+    curve_unit: Array
     path: BandPath
     coverages: tuple[BandPath, ...]
     why: Explanation | None

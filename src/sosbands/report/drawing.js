@@ -94,7 +94,7 @@ class Picture {
 
   line(name, x1, y1, x2, y2) { return this.add("line", { class: name, x1, y1, x2, y2 }); }
 
-  text(words, x, y, anchor = "start", name = "") {
+  text(words, x, y, anchor = "middle", name = "") {
     return this.add("text", { x, y, "text-anchor": anchor, class: name }, words);
   }
 
@@ -108,10 +108,10 @@ class Picture {
 
   xAxis(marks, name) {
     this.line("frame", this.left, this.bottom, this.right, this.bottom);
-    for (const [value, label] of marks) {
+    for (const [value, label, anchor] of marks) {
       const x = this.sx(value);
       this.line("frame", x, this.bottom, x, this.bottom + 4);
-      this.text(label, x, this.bottom + 17, "middle");
+      this.text(label, x, this.bottom + 17, anchor);
     }
     const width = this.right - this.left;
     if (name) this.text(shortened(name, width / 7), this.left + width / 2, this.bottom + 34, "middle", "strong");
@@ -155,6 +155,10 @@ function crosses(points, arm) {
 function triangles(points, size, sign) {
   return points.map(([x, y]) =>
     `M${r2(x - size)} ${r2(y - sign * size * 0.7)}h${2 * size}l${-size} ${sign * 1.6 * size}z`).join("");
+}
+
+function dashes(points, arm) {
+  return points.map(([x, y]) => `M${r2(x - arm)} ${r2(y)}h${2 * arm}`).join("");
 }
 
 function bars(points) {

@@ -1,10 +1,9 @@
 // Why the interval of a test row is as wide as it is: words and factors that Python computed for the choice in use.
 
-// Of the explained test rows, the first ones, that nearest to a place in the picture; in pixels.
-function explainedNear(v, picture, x, y) {
-  const { test, why } = v.data, places = test.x[v.axisNumber];
-  const far = (i) => Math.hypot(picture.sx(places[i]) - x, picture.sy(test.y[i]) - y);
-  return why.rows.reduce((best, _, i) => (far(i) < far(best) ? i : best), 0);
+// The test row nearest to a place in the picture; in pixels.
+function rowNear(v, picture, x, y) {
+  const { test } = v.data, far = (i) => Math.hypot(picture.sx(spotOfRow(v, i)) - x, picture.sy(test.y[i]) - y);
+  return test.y.reduce((best, _, i) => (far(i) < far(best) ? i : best), 0);
 }
 
 function timesWords(value) {
@@ -13,7 +12,7 @@ function timesWords(value) {
 
 function explainHead(v) {
   const { width, times } = v.data.why.rows[v.row];
-  return `width ${number(width, 4)}, ${timesWords(times)} the typical`;
+  return `${number(width, 4)} wide, ${timesWords(times)} the typical width`;
 }
 
 // What is explained, if the controls are elsewhere.
@@ -25,11 +24,9 @@ function explainWhere(v) {
 }
 
 function explainNote(v) {
-  const { why, test } = v.data, count = why.rows.length, n = test.y.length;
-  const which = count < n ? ` ${count} of ${n} test rows are explained, drawn at random.` : "";
-  return "Click a test row, or move Read, for another one. Factors multiply: those of columns to that of the band, "
-    + `against row ${why.typical_row}, a typical one. The typical width is ${number(why.typical, 4)}, the median of `
-    + `learning rows.${which}`;
+  const { why } = v.data;
+  return "Click another row, or move along the picture. Factors multiply: those of columns to that of the shape, against "
+    + `row ${why.typical_row}, a typical one. The typical width is ${number(why.typical, 4)}, the median of learning rows.`;
 }
 
 // A bar from 1 to the factor, to the right if it widens; all rows have one scale.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,13 @@ from sosbands.explanation import Explanation
 from sosbands.metrics.intervals import read_vector
 from sosbands.plotting.axes import column_names, curve_rows, find_axis, grid_over, number_column, shape_of
 from sosbands.plotting.axes import target_name as name_of
-from sosbands.point_models.user_model import model_name
+from sosbands.point_models.blend import model_words
+from sosbands.report.card_sections import plain
 from sosbands.report.data import Axis, BandPath, Exploration, Rows, Step
 from sosbands.report.steps import (
     RecordedBands,
     SolvedBands,
     coverages_shown,
-    criterion_of_steps,
     few_of,
     penalties_shown,
     recorded,
@@ -40,11 +40,10 @@ NO_WIDTH = 1e-3  # of the mean size of residuals: bands that reach less far in t
 MIN_ROWS = 8
 TEST_PART, MOST_TEST_ROWS = 0.25, 1000
 MOST_FIT_ROWS = 800  # learning and calibration rows together; a path over penalties is quick up to 400 learning rows
-MOST_DRAWN = 666  # points of each kind on the page
+MOST_DRAWN = 200  # test rows that are drawn and explained
 MOST_FEATURES = 24  # with an axis of their own
-CURVE_POINTS = (241, 121)  # of the only feature, of one of several
-BEYOND = 0.1  # of the range of the only feature, on either side, to show where the bands have no data
-MOST_EXPLAINED = 200  # test rows
+CURVE_POINTS = 241  # along the only feature
+BEYOND = 0.1  # of its range, on either side, to show where the bands have no data
 
 
 def explore(
@@ -60,7 +59,7 @@ def explore(
     verbose: int = 0,
     title: str | None = None,
 ) -> Exploration:
-    """Fit bands and compute what the page shows: a path over symmetry penalties, scores, test rows, curves.
+    """Fit bands and compute what the page shows: intervals of test rows at every level, for many settings of the bands.
 
     A quarter of the rows (at most 1000) are held out for the test; of the others at most 800 are learnt from and
     calibrated on.
@@ -96,21 +95,14 @@ def explore(
     )
     fit_rows, test_rows = split_test(len(table), check_random_state(random_state))
     model.fit(table.take(fit_rows), table.y[fit_rows])
-    lines = make_lines(table, model, fit_rows)
-    places = Places(table, model, fit_rows, test_rows, lines)
+    axes = read_axes(table, model, fit_rows)
+    learning, calibration = fit_rows[model.learning_rows_], fit_rows[model.calibration_rows_]
+    places = Places(table, model, fit_rows, calibration, test_rows, axes.curve)
     with speaking("explore", model.verbose):
         path = _path(model, places)
         coverages = _coverages(model, places, path)
-    steps = [step for each in coverages for step in each.steps]
-    shaping = [rows for step in steps for rows in (step.active_lower, step.active_upper)]
-    learning, calibration = fit_rows[model.learning_rows_], fit_rows[model.calibration_rows_]
-    rng = check_random_state(0)
-    shown = (
-        drawn_rows(learning, np.unique(np.concatenate(shaping)), rng),
-        drawn_rows(calibration, calibration[:0], rng),
-        test_rows,
-    )
-    rows = [rows_on(lines, table, model, numbers) for numbers in shown]
+    rows = [axes.rows(table, model, numbers) for numbers in (learning, calibration, test_rows)]
+    drawn = test_rows[:MOST_DRAWN]
     target = name_of(y) if target_name is None else str(target_name)
     return Exploration(
         title=f"Prediction intervals for {target}" if title is None else str(title),
@@ -123,22 +115,19 @@ def explore(
         settings=_settings(model),
         base_scale=model.noise_.view.base_scale,
         is_tuned=isinstance(model.symmetry_penalty, str),
-        criterion=model.criterion_asked,
-        model_name=model_name(model.estimator_),
+        model_name=plain(model_words(model.estimator_)),
         n_given=len(table),
-        n_learning=len(learning),
-        n_calibration=len(calibration),
-        n_test_drawn=drawn_count(test_rows),
-        axes=tuple(line.axis for line in lines),
+        n_test_drawn=len(drawn),
+        axes=axes.all,
         learning=rows[0],
         calibration_rows=rows[1],
         test=rows[2],
         test_unit=places.test_unit,
-        curve_units=places.curve_units,
+        curve_unit=places.curve_unit,
         path=path,
         coverages=coverages,
-        why=explained(model, table, fit_rows, test_rows),
-        notes=_notes(table, lines, (learning, calibration, test_rows), shown),
+        why=explained(model, table, fit_rows, drawn),
+        notes=_notes(table, axes, sum(map(len, rows)), len(test_rows)),
         support_limit=model.support_limit,
     )
 
@@ -147,18 +136,17 @@ def _path(model: RecordedBands, places: Places) -> BandPath:
     """The path of the settings in use."""
     penalties = penalties_shown(model)
     solved, chosen = with_model(model, solve_steps(model, penalties))
-    criteria = criterion_of_steps(model, penalties)
-    say(f"{len(penalties)} symmetry penalties solved, criterion evaluated")
-    return places.path(float(model.problem_.settings.learning_coverage), chosen, solved, criteria)
+    say(f"{len(penalties)} symmetry penalties solved")
+    return places.path(float(model.problem_.settings.learning_coverage), chosen, solved)
 
 
 def _coverages(model: RecordedBands, places: Places, own: BandPath) -> tuple[BandPath, ...]:
-    """The path in use among those of other learning coverages, which have few steps and no criterion."""
+    """The path in use among those of other learning coverages, which have few steps."""
     shown = coverages_shown(model)
     others = [coverage for coverage in shown if coverage != own.learning_coverage]
     penalties = few_of([step.symmetry_penalty for step in own.steps], own.chosen or 0)
     solved = solve_coverages(model, others, penalties)
-    paths = [places.path(*each) for each in zip(others, repeat(None), solved)]
+    paths = [places.path(coverage, None, each) for coverage, each in zip(others, solved, strict=True)]
     if others:
         say(f"{len(others)} other learning coverages at {len(penalties)} symmetry penalties solved")
     return tuple(sorted([*paths, own], key=lambda path: path.learning_coverage))
@@ -202,19 +190,16 @@ def _without_width(model: RecordedBands) -> str:
     return f" The bands are as good as zero: calibration makes every interval reach {reach}."
 
 
-def _notes(
-    table: Table, lines: list[Line], kinds: tuple[IntArray, ...], shown: tuple[IntArray, ...]
-) -> tuple[str, ...]:
+def _notes(table: Table, axes: Axes, used: int, n_test: int) -> tuple[str, ...]:
     """What the page leaves out."""
     notes = []
-    used = sum(len(kind) for kind in kinds)
     if used < len(table):
         notes.append(f"Of {len(table)} rows given, a random sample of {used} was used.")
-    *samples, test_rows = shown
-    drawn = sum(len(rows) for rows in samples) + drawn_count(test_rows)
-    if drawn < used:
-        notes.append(f"Of {used} rows, a random sample of {drawn} is drawn; every number is of all of them.")
-    without = len(table.names) - sum(line.column is not None for line in lines)
+    if n_test > MOST_DRAWN:
+        notes.append(
+            f"Of {n_test} test rows, a random sample of {MOST_DRAWN} is drawn; every number is of all of them."
+        )
+    without = len(table.names) - sum(values is not None for values in axes.values)
     if without:
         notes.append(f"{without} of {len(table.names)} features have no axis: not numbers, with gaps, or too many.")
     return tuple(notes)
@@ -258,117 +243,72 @@ def split_test(n: int, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
     return np.sort(order[count : count + MOST_FIT_ROWS]), order[:count]
 
 
-def drawn_count(rows: IntArray) -> int:
-    """How many of the rows are drawn."""
-    return min(len(rows), MOST_DRAWN)
-
-
-def drawn_rows(rows: IntArray, always: IntArray, rng: np.random.RandomState) -> IntArray:
-    """The rows, or a random sample of them with those of `always` that are among them."""
-    if len(rows) <= MOST_DRAWN:
-        return rows
-    kept = np.intersect1d(rows, always)
-    others = rng.permutation(np.setdiff1d(rows, always))
-    return np.sort(np.concatenate([kept, others[: max(0, MOST_DRAWN - len(kept))]]))
-
-
 @dataclass(frozen=True, eq=False)
-class Line:
-    """An axis, its column of X (None for the prediction), and rows of X along it."""
+class Axes:
+    """The axes, what each orders the rows given by (None for the prediction), and rows along the only feature."""
 
-    axis: Axis
-    column: int | None
-    rows: Any
+    all: tuple[Axis, ...]
+    values: tuple[Array | None, ...]
+    curve: Any = None
 
-    def positions(self, table: Table, rows: IntArray, prediction: Array) -> Array:
-        """Where some rows lie along the axis."""
-        if self.column is None:
-            return prediction
-        return number_column(table.X, find_axis(table.X, self.column))[rows]
+    def rows(self, table: Table, model: RecordedBands, numbers: IntArray) -> Rows:
+        """Rows of the table with their targets, predictions and places along the axes."""
+        prediction = model.predict(table.take(numbers))
+        places = tuple(prediction if values is None else values[numbers] for values in self.values)
+        return Rows(numbers, table.y[numbers], prediction, places)
 
 
-def make_lines(table: Table, model: RecordedBands, fit_rows: IntArray) -> list[Line]:
-    """One line per feature that consists of numbers; first the prediction, unless the only feature has a line."""
-    several = len(table.names) > 1
-    nothing = np.zeros(0)
-    lines: list[Line] = []
-    typical = table.take(fit_rows)
+def read_axes(table: Table, model: RecordedBands, fit_rows: IntArray) -> Axes:
+    """The only feature, if it consists of numbers, with its curve; else the prediction and features of numbers."""
+    known = {}
     for column, name in enumerate(table.names):
-        try:
-            x = number_column(table.X, find_axis(table.X, column))
-        except ValueError:  # categories, or missing values: no axis
-            continue
-        margin = BEYOND * (float(np.ptp(x)) or 1.0)
-        wide = (float(x.min()) - margin, float(x.max()) + margin)
-        grid = grid_over(x, CURVE_POINTS[several], None if several else wide)
-        rows = curve_rows(typical, column, grid)
-        lines.append(Line(Axis(name, False, grid, model.predict(rows)), column, rows))
-        if len(lines) == MOST_FEATURES:
+        with suppress(ValueError):  # categories, or missing values: no axis
+            known[name, column] = number_column(table.X, find_axis(table.X, column))
+        if len(known) == MOST_FEATURES:
             break
-    prediction = [] if lines and not several else [Line(Axis("prediction", True, nothing, nothing), None, None)]
-    return prediction + lines
-
-
-def rows_on(lines: list[Line], table: Table, model: RecordedBands, numbers: IntArray) -> Rows:
-    """Rows of X with their targets, predictions and places along the axes."""
-    prediction = model.predict(table.take(numbers))
-    places = tuple(line.positions(table, numbers, prediction) for line in lines)
-    return Rows(numbers, table.y[numbers], prediction, places)
+    if known and len(table.names) == 1:
+        ((name, column), x) = next(iter(known.items()))
+        margin = BEYOND * (float(np.ptp(x)) or 1.0)
+        grid = grid_over(x, CURVE_POINTS, (float(x.min()) - margin, float(x.max()) + margin))
+        rows = curve_rows(table.take(fit_rows), column, grid)
+        return Axes((Axis(name, grid, model.predict(rows)),), (x,), rows)
+    nothing = np.zeros(0)
+    features = [Axis(name, nothing, nothing) for name, _ in known]
+    return Axes((Axis("prediction", nothing, nothing), *features), (None, *known.values()))
 
 
 class Places:
-    """Calibration rows, test rows and the curves, as one table of what the kernel sees.
-
-    Parameters
-    ----------
-    table : Table
-    model : RecordedBands
-        Fitted to `fit_rows`.
-    fit_rows, test_rows : ndarray of int
-    lines : list of Line
-    """
+    """Calibration rows, test rows and the curve, as one table of what the kernel sees."""
 
     def __init__(
-        self, table: Table, model: RecordedBands, fit_rows: IntArray, test_rows: IntArray, lines: list[Line]
+        self, table: Table, model: RecordedBands, fit_rows: IntArray, held: IntArray, test_rows: IntArray, curve: Any
     ) -> None:
-        held = fit_rows[model.calibration_rows_]
-        calibration = table.take(held)
-        tables = [calibration, table.take(test_rows), *(line.rows for line in lines if line.rows is not None)]
+        tables = [table.take(held), table.take(test_rows), *([] if curve is None else [curve])]
         facts = [model.facts(each) for each in tables]
         self.points = np.concatenate([model.noise_.view.points(each) for each in facts])
-        self.ends = np.cumsum([len(each) for each in facts])[:-1]
-        self.is_curve = [line.rows is not None for line in lines]
-        self.held_unit, self.test_unit, *curve_units = self._parts(
+        self.ends = np.cumsum([len(each) for each in facts])[:2]
+        self.held_unit, self.test_unit, self.curve_unit = self._parts(
             np.concatenate([model.noise_.view.unit(each) for each in facts])
         )
-        self.curve_units = tuple(curve_units)
         self.problem, self.fit_rows = model.problem_, fit_rows
         self.score_in_use = model.noise_.score.name
         self.held_y, self.held_center = table.y[held], facts[0].prediction
 
-    def path(
-        self,
-        coverage: float,
-        chosen: int | None,
-        solved: list[SolvedBands],
-        criteria: list[float | None] | None = None,
-    ) -> BandPath:
+    def path(self, coverage: float, chosen: int | None, solved: list[SolvedBands]) -> BandPath:
         """The bands with their values at all places."""
-        criteria = [None] * len(solved) if criteria is None else criteria
         values, support = values_at(solved, self.points)
-        _, test_support, *curve_support = self._parts(support)
-        steps = [self._step(*each) for each in zip(solved, criteria, values, strict=True)]
-        return BandPath(coverage, chosen, tuple(steps), test_support, tuple(curve_support))
+        _, test_support, curve_support = self._parts(support)
+        steps = tuple(self._step(*each) for each in zip(solved, values, strict=True))
+        return BandPath(coverage, chosen, steps, test_support, curve_support)
 
-    def _step(self, bands: SolvedBands, criterion: float | None, values: tuple[Array, Array]) -> Step:
-        low_held, low_test, *low_curves = self._parts(values[0])
-        up_held, up_test, *up_curves = self._parts(values[1])
+    def _step(self, bands: SolvedBands, values: tuple[Array, Array]) -> Step:
+        low_held, low_test, low_curve = self._parts(values[0])
+        up_held, up_test, up_curve = self._parts(values[1])
         apart = bands.upper(self.problem.points) - bands.lower(self.problem.points)
         scored = {name: self._scored(score.fitted(*bands.means), low_held, up_held) for name, score in SCORES.items()}
         score, below, above = scored.pop(self.score_in_use)
         step = Step(
             symmetry_penalty=bands.symmetry_penalty,
-            criterion=criterion,
             certificate=bands.certificate,
             squares=(bands.lower.rank, bands.upper.rank),
             active_lower=self.fit_rows[bands.active_lower],
@@ -378,10 +318,10 @@ class Places:
             lower_scores=below,
             upper_scores=above,
             test=(low_test, up_test),
-            curves=tuple(zip(low_curves, up_curves, strict=True)),
+            curve=(low_curve, up_curve),
         )
         others = (
-            replace(step, score=score, lower_scores=below, upper_scores=above, criterion=None)
+            replace(step, score=score, lower_scores=below, upper_scores=above)
             for score, below, above in scored.values()
         )
         return replace(step, others=tuple(others))
@@ -392,22 +332,28 @@ class Places:
         return score, lower_scores(held, self.held_y), upper_scores(held, self.held_y)
 
     def _parts(self, values: Array) -> list[Array]:
-        """Values at the calibration rows, at the test rows, and along each axis (none along the prediction)."""
-        held, test, *curves = np.split(values, self.ends)
-        left = iter(curves)
-        return [held, test, *(next(left) if is_curve else np.zeros(0) for is_curve in self.is_curve)]
+        """Values at the calibration rows, at the test rows, and along the curve, if there is one."""
+        return np.split(values, self.ends)
 
 
-def explained(model: RecordedBands, table: Table, fit_rows: IntArray, test_rows: IntArray) -> Explanation | None:
-    """Explain the first test rows at the level of the model; None if there is no typical width to compare with.
+def explained(model: RecordedBands, table: Table, fit_rows: IntArray, drawn: IntArray) -> Explanation | None:
+    """Explain the rows drawn at the level of the model; None if there is no typical width to compare with.
 
-    The explanation counts rows among those that the model was fitted to; here they are positions in X.
+    The explanation counts rows among those that the model was fitted to; here they are positions in X, whose
+    features have the names of the page.
     """
     quantiles = model.calibration_.quantiles(model.confidence_level, read_kind(model.calibration))
     if not np.isfinite(quantiles).all():
         return None
     try:
-        found = model.explain(table.take(test_rows[:MOST_EXPLAINED]))
+        found = model.explain(table.take(drawn))
     except NoTypicalWidthError:
         return None
-    return replace(found, typical_row=int(fit_rows[found.typical_row]), landmark_rows=fit_rows[found.landmark_rows])
+    given = column_names(table.X) or [f"feature {k}" for k in range(len(table.names))]
+    names = dict(zip(map(str, given), table.names, strict=True))
+    return replace(
+        found,
+        feature_names=tuple(names.get(name, name) for name in found.feature_names),
+        typical_row=int(fit_rows[found.typical_row]),
+        landmark_rows=fit_rows[found.landmark_rows],
+    )

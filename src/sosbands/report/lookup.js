@@ -1,6 +1,8 @@
 "use strict";
 // What Python has computed for every step, score and level, looked up; and the ends that are drawn. Levels are positions.
 
+const MEANS = ["width", "error", "below", "above", "narrow", "wide"];
+
 // What Python has written: JSON in gzip in base64.
 async function readData() {
   if (!("DecompressionStream" in window)) throw new Error("it needs a browser of 2023 or later");
@@ -14,9 +16,9 @@ function opened(data) {
   const list = (k) => (Array.isArray(k) ? k[0] : lists[k]);  // in brackets: one number for all
   const bands = ({ reach, units }) => ({ reach: reach.map(list), units: units.map(list) });
   const scored = (step, s) => {
-    const { scores, ...common } = step, { test, curves, width, error, below, above, ...rest } = scores[s];
-    const means = { width: lists[width], error: lists[error], below: lists[below], above: lists[above] };
-    return { ...common, ...rest, ...means, test: bands(test), curves: curves.map(bands) };
+    const { scores, ...common } = step, { test, curve, ...rest } = scores[s];
+    for (const name of MEANS) rest[name] = lists[rest[name]];
+    return { ...common, ...rest, test: bands(test), curve: bands(curve) };
   };
   const byScore = (path) => data.scores.map((_, s) => (
     { ...path, chosen: s === data.score ? path.chosen : null, steps: path.steps.map((step) => scored(step, s)) }));
@@ -66,22 +68,23 @@ function chanceAt(data, level) {
 }
 
 function widthAt(data, step, level) {
-  const [mean, below, above] = [step.width, step.below, step.above].map((each) => each[level] ?? Infinity);
-  return { mean, below, above, error: step.error[level] ?? 0, empty: step.empty[level] };
+  const [mean, below, above, narrow, wide] = ["width", "below", "above", "narrow", "wide"]
+    .map((name) => step[name][level] ?? Infinity);
+  return { mean, below, above, narrow, wide, error: step.error[level] ?? 0, empty: step.empty[level] };
 }
 
-// Coverage of each end for the groups of test rows along an axis: rows that are inside from some level on, and, where
-// ends cross, what comes besides.
+// Shares inside of the groups of test rows along an axis: rows that are inside from some level on, and, where ends
+// cross, what comes besides.
 function groupsAt(data, step, axisNumber, level) {
-  const { x, n, member } = data.groups[axisNumber], hits = x.map(() => [0, 0]);
-  [step.lower_from, step.upper_from].forEach((from, k) => {
-    member.forEach((group, i) => { hits[group][k] += from[i] <= level; });
-  });
-  for (const [axis, g, k, at, more] of step.besides) if (axis === axisNumber && at === level) hits[g][k] += more;
-  return x.map((place, g) => {
-    const [lower, upper] = hits[g].map((each) => shareOf(data, each, n[g]));
-    return { x: place, found: { lower, upper } };
-  });
+  const { ends, member, n } = data.groups[axisNumber], hits = n.map(() => 0);
+  member.forEach((group, i) => { hits[group] += step.inside_from[i] <= level; });
+  for (const [axis, g, at, more] of step.besides) if (axis === axisNumber && at === level) hits[g] += more;
+  return hits.map((each, g) => (
+    { ...shareOf(data, each, n[g]), axisNumber, group: g, from: ends[0][g], to: ends[1][g] }));
+}
+
+function isShort({ range }, level) {
+  return range[1] < level;
 }
 
 // null stands for infinity.

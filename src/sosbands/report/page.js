@@ -14,10 +14,10 @@
   const most = data.why ? largestFactor(data) : 1;
   const state = {
     ...choice, step: start, penalty: own.penalty, level: data.level, axis: 0, at: 0, row: null, isPicked: false,
-    show: { learning: true, calibration: true, test: true, shaping: true },
+    show: { test: true, learning: false, calibration: false, shaping: false },
   };
   const cache = {};  // of the ranges, by coverage, score, axis and level
-  let drawn = null, frame = 0, player = 0, speaking = 0, picture = null;
+  let drawn = null, frame = 0, speaking = 0, picture = null;
 
   // Everything that pictures and words show, from the state.
   function view() {
@@ -25,7 +25,7 @@
     const place = placeOf(data, path, state.axis), q = quantilesAt(step, state.level);
     const key = [state.coverage, state.score, state.axis, state.level].join();
     const ends = endsOf(place.center, place.bands(step), q);
-    cache[key] = cache[key] || rangesOf(data, path, place, state.axis, state.level);
+    cache[key] = cache[key] || rangesOf(data, path, place, state.level);
     return {
       data, path, step, level, place, q, axisNumber: state.axis, stepNumber: state.step, levelNumber: state.level,
       scoreNumber: state.score, at: state.at, row: state.row, show: state.show, ranges: cache[key], ends,
@@ -37,7 +37,15 @@
       chance: chanceAt(data, state.level),
       widths: path.steps.map((each) => widthAt(data, each, state.level)),
       groups: groupsAt(data, step, state.axis, state.level),
+      where: whereShort(step, level),
     };
+  }
+
+  // Groups along all axes that hold less than the level, the farthest from it first.
+  function whereShort(step, level) {
+    const all = data.axes.flatMap((_, k) => groupsAt(data, step, k, state.level));
+    const short = all.filter((each) => isShort(each, level)).sort((a, b) => a.range[1] - b.range[1]);
+    return { short, count: all.length };
   }
 
   function isChoice() {
@@ -61,9 +69,8 @@
     drawReach(v);
     drawLocal(v);
     drawCoverage(v);
-    if (own.criterion !== null) drawCriterion(v);
     if (v.row !== null) showExplanation(v);
-    drawWidth(v);
+    if (at("learnt").open) drawWidth(v);
     moveBands(v);
     clearTimeout(speaking);
     speaking = setTimeout(() => say("status", summaryWords(v)), 300);
@@ -106,8 +113,8 @@
     at("axis").value = state.axis;
     at("penalty").max = v.path.steps.length - 1;
     at("penalty").value = state.step;
-    at("penalty").setAttribute("aria-valuetext", `${penaltyWords(v.step)}: ${sidesWords(v)}`);
-    say("penalty-value", penaltyWords(v.step));
+    at("penalty").setAttribute("aria-valuetext", `${penaltyValue(v.step)}: ${sidesWords(v)}`);
+    say("penalty-value", penaltyValue(v.step));
     at("learning").value = state.coverage;
     at("learning").setAttribute("aria-valuetext", levelWords(v.path.coverage));
     say("learning-value", levelWords(v.path.coverage));
@@ -117,35 +124,41 @@
     say("level-value", levelWords(v.level));
     at("inspect").value = spotOf(v, state.at);
     at("choice").disabled = v.isChoice;
+    at("elsewhere").hidden = v.isChoice;
+    say("elsewhere", v.isChoice ? "" : elsewhereWords(v));
   }
 
   function showReadout(v) {
-    const i = state.at, { axis, order } = v.place, row = axis.prediction ? order[i] : null;
-    const exact = (value) => within(value, v.ranges.y, 5);
-    say("read-x-name", row === null ? axis.name : `${data.target} of row ${data.test.number[row]}`);
-    say("read-x", row === null ? within(v.place.x[i], v.ranges.x) : exact(data.test.y[row]));
+    const i = state.at, { axis, order } = v.place, exact = (value) => within(value, v.ranges.y, 5);
+    say("read-x-name", order ? `true (row ${data.test.number[order[i]]})` : axis.name);
+    say("read-x", order ? exact(data.test.y[order[i]]) : within(v.place.x[i], v.ranges.x));
     say("read-center", exact(v.place.center[i]));
     say("read-lower", exact(v.ends[i][0]));
     say("read-upper", exact(v.ends[i][1]));
-    say("read-support", v.place.support[i].toFixed(2));
-    const [name, x, center, lower, upper, support] = ["x-name", "x", "center", "lower", "upper", "support"]
+    const support = v.place.support[i];
+    say("read-support", `${support < data.little_support ? "little" : "enough"} (${support.toFixed(2)})`);
+    const [name, x, center, lower, upper] = ["x-name", "x", "center", "lower", "upper"]
       .map((part) => at(`read-${part}`).textContent);
-    at("inspect").setAttribute("aria-valuetext",
-      `${name} ${x}: prediction ${center}, interval ${lower} to ${upper}, support ${support}`);
+    at("inspect").setAttribute("aria-valuetext", `${name} ${x}: prediction ${center}, interval ${lower} to ${upper}`);
   }
 
   function showWords(v) {
-    say("criterion-words", criterionWords(v));
-    say("learning-words", learningWords(v));
-    say("score-words", scoreWords(v));
-    say("level-words", quantileWords(v));
+    say("level-words", promisedWords(v));
     say("coverage-value", percent(v.found.both.value, 1));
     say("coverage-words", coverageWords(v));
     say("width-value", widthValue(v));
     say("width-words", widthWords(v));
+    say("where-value", `${v.where.short.length} of ${v.where.count}`);
+    say("where-words", whereWords(v));
+    at("where-groups").replaceChildren(...whereItems(v).map((words) => element("li", words)));
+    say("far-words", farWords(v));
     say("local-words", localWords(v));
-    say("bands-words", `${summaryWords(v)} Drawn along ${v.place.axis.name}.`);
+    say("bands-words", `${summaryWords(v)} Drawn in order of ${v.place.axis.name}.`);
     say("chart-caption", captionWords(v));
+    say("penalty-words", `${sidesWords(v)}. The curve is the mean width at each penalty.`);
+    say("learning-words", learningWords(v));
+    say("score-words", scoreWords(v));
+    say("quantile-words", quantileWords(v));
     say("certificate", certificateWords(v.step));
     const facts = certificateFacts(v.step).flatMap(([name, value]) => [element("dt", name), element("dd", value)]);
     at("facts").replaceChildren(...facts);
@@ -154,7 +167,6 @@
   function showExplanation(v) {
     const question = `Why is the interval of row ${data.test.number[v.row]} this wide?`;
     say("explain-title", question);
-    say("jump", question);
     say("explain-where", explainWhere(v));
     say("explain-head", explainHead(v));
     say("explain-words", data.why.rows[v.row].words);
@@ -163,25 +175,23 @@
   }
 
   function showConstants() {
+    say("lead", leadWords(data));
     say("decision", data.sentence);
     at("reasons").replaceChildren(...data.reasons.map(reasonItem));
     say("why-words", reasonWords(data));
     at("why").hidden = !data.reasons.length;
-    say("decision-numbers", settingWords(data, own));
-    at("criterion").toggleAttribute("hidden", own.criterion === null);  // SVG has no property for it
+    say("decision-numbers", `In use: symmetry penalty ${penaltyValue(own)}, ${data.settings}.`);
     at("explain").hidden = data.why === null;
-    at("jump").hidden = data.why === null;
     say("promise", promiseWords(data));
     at("footer").replaceChildren(...footerWords(data).map((note) => element("p", note)));
     const { steps } = pathAt(data, choice), last = steps[steps.length - 1];
-    if (last.penalty !== null) say("most", penaltyWords(last));
-    if (!data.tuned) say("choice", "As given");
+    if (last.penalty !== null) say("most", penaltyValue(last));
     if (!data.tuned && !data.reasons.length) say("decision-title", "What was given");
   }
 
   function fillChoices() {
-    at("axis").replaceChildren(...data.axes.map(({ name, prediction }, i) => (
-      Object.assign(element("option", prediction ? "prediction (test rows in order)" : name), { value: i }))));
+    at("axis").replaceChildren(...data.axes.map(({ name }, i) => (
+      Object.assign(element("option", name), { value: i }))));
     at("axis-label").hidden = data.axes.length < 2;
     at("level").max = data.levels.length - 1;
     at("learning").max = data.coverages.length - 1;
@@ -199,7 +209,7 @@
       const item = document.createElement("li"), holder = document.createElement(name ? "label" : "span");
       if (name) {
         const box = document.createElement("input");
-        Object.assign(box, { type: "checkbox", checked: true, id: `show-${name}` });
+        Object.assign(box, { type: "checkbox", checked: state.show[name], id: `show-${name}` });
         box.addEventListener("change", () => { state.show[name] = box.checked; update(); });
         holder.append(box);
       }
@@ -216,7 +226,8 @@
     if ("step" in changes) state.penalty = path.steps[state.step].penalty;
     else state.step = nearestPenalty(path, state.penalty);
     state.at = Math.max(0, Math.min(size - 1, state.at));
-    if (changes.isAtRow) state.at = nearestTo(placeOf(data, path, state.axis).x, data.test.x[state.axis][state.row]);
+    const place = placeOf(data, path, state.axis);
+    if (changes.isAtRow) state.at = nearestTo(place.x, spotOfRow({ data, place, axisNumber: state.axis }, state.row));
     if (data.why && state.row === null) state.row = rowRead();
     update();
     if (remember) history.replaceState(null, "", "#" + address());
@@ -224,7 +235,7 @@
 
   function address() {
     const path = pathAt(data, state), { penalty } = path.steps[state.step];
-    const parts = [`penalty=${penalty === null ? "inf" : penalty}`, `level=${data.levels[state.level]}`];
+    const parts = [`level=${data.levels[state.level]}`, `penalty=${penalty === null ? "inf" : penalty}`];
     if (data.coverages.length > 1) parts.push(`coverage=${path.coverage}`);
     parts.push(`score=${data.scores[state.score]}`);
     if (data.axes.length > 1) parts.push(`axis=${state.axis}`);
@@ -262,19 +273,19 @@
     if (data.why) change({ row: rowRead(), isPicked: true }, false);
   }
 
-  // The explained test row at the place that is read, or the nearest one along the axis.
+  // The test row at the place that is read, or the nearest one along the curve.
   function rowRead() {
-    const place = placeOf(data, pathAt(data, state), state.axis), row = place.order ? place.order[state.at] : -1;
-    if (data.why.rows[row]) return row;
-    return nearestTo(data.test.x[state.axis].slice(0, data.why.rows.length), place.x[state.at]);
+    const place = placeOf(data, pathAt(data, state), state.axis);
+    return place.order ? place.order[state.at] : nearestTo(data.test.x[state.axis], place.x[state.at]);
   }
 
-  // The explained test row nearest to the pointer.
+  // The test row nearest to the pointer is explained.
   function pick(event) {
     point(event);
     if (!picture || !data.why) return;
-    const box = at("bands").getBoundingClientRect();
-    change({ row: explainedNear(view(), picture, event.clientX - box.left, event.clientY - box.top), isPicked: true });
+    const box = at("bands").getBoundingClientRect(), v = view();
+    const near = () => rowNear(v, picture, event.clientX - box.left, event.clientY - box.top);
+    change({ row: v.place.order ? rowRead() : near(), isPicked: true });
   }
 
   function point(event) {
@@ -284,39 +295,19 @@
     if (nearest !== state.at) change({ at: nearest }, false);
   }
 
-  function play() {
-    if (player) {
-      stop();
-      return;
-    }
-    say("play", "Stop");
-    change({ step: 0 });
-    player = setInterval(() => {
-      if (state.step + 1 < pathAt(data, state).steps.length) change({ step: state.step + 1 });
-      else stop();
-    }, 800);
-  }
-
-  function stop() {
-    clearInterval(player);
-    player = 0;
-    say("play", "Play the slide");
-  }
-
   function redraw() {
     drawn = null;
     update();
   }
 
   function listen() {
-    at("penalty").addEventListener("input", () => { stop(); change({ step: Number(at("penalty").value) }); });
-    at("learning").addEventListener("input", () => { stop(); change({ coverage: Number(at("learning").value) }); });
+    at("penalty").addEventListener("input", () => change({ step: Number(at("penalty").value) }));
+    at("learning").addEventListener("input", () => change({ coverage: Number(at("learning").value) }));
     at("level").addEventListener("input", () => change({ level: Number(at("level").value) }));
     at("axis").addEventListener("change", () => change({ axis: Number(at("axis").value) }));
     at("inspect").addEventListener("input", inspect);
-    at("jump").addEventListener("click", () => at("explain").focus());  // which scrolls there
-    at("play").addEventListener("click", play);
-    at("choice").addEventListener("click", () => { stop(); change({ ...choice, step: start }); });
+    at("choice").addEventListener("click", () => change({ ...choice, step: start }));
+    at("learnt").addEventListener("toggle", redraw);
     at("bands").addEventListener("pointermove", point);
     at("bands").addEventListener("pointerdown", pick);  // a click gets lost where the pointer moves and redraws
     window.addEventListener("hashchange", () => change(readAddress(), false));
@@ -328,5 +319,6 @@
   fillLegend();
   showConstants();
   change({ axis: 0, ...readAddress() }, false);
+  at("learnt").open = !isChoice();
   listen();
 }());

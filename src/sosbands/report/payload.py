@@ -19,8 +19,7 @@ SHARE_DIGITS = 5
 PENALTY_DIGITS = 9
 QUANTILE_DIGITS = 7  # they are added to bands
 COUNTS = ("both", "lower", "upper", "empty")
-MEANS = ("width", "error", "below", "above")
-FROM = ("lower_from", "upper_from")
+MEANS = ("width", "error", "below", "above", "narrow", "wide")
 MOST_FEATURES = 6  # of one row; what the others make together is one factor
 FACTOR_DIGITS = 3
 NOT_WORTH = 0.005  # logarithm of what is told as 1
@@ -35,6 +34,7 @@ def payload(data: Exploration) -> dict[str, Any]:
     pool = Pool(unit)
     sizes = {len(data.test), *(len(rows) for axis in groups for rows in axis)}  # of what shares are told of
     steps = [_resolution(*(rows.positions[k] for rows in _kinds(data))) for k in range(len(data.axes))]
+    is_curve = len(data.axes[0].grid) > 0
     return {
         "target": data.target_name,
         "levels": levels,
@@ -49,23 +49,21 @@ def payload(data: Exploration) -> dict[str, Any]:
         "reasons": data.reasons,
         "settings": data.settings,
         "tuned": data.is_tuned,
-        "criterion": data.criterion,
         "model": data.model_name,
-        "counts": [data.n_given, data.n_learning, data.n_calibration, len(data.test)],
-        "drawn_test": data.n_test_drawn,
+        "counts": [data.n_given, *(len(rows) for rows in _kinds(data))],
+        "is_curve": is_curve,
         "notes": data.notes,
         "axes": [
             {
                 "name": axis.name,
-                "prediction": axis.is_prediction,
                 "x": rounded(axis.grid, step),
                 "center": rounded(axis.prediction, unit),
             }
             for axis, step in zip(data.axes, steps, strict=True)
         ],
-        "learning": _rows(data.learning, unit, steps),
-        "calibration_rows": _rows(data.calibration_rows, unit, steps),
-        "test": _rows(data.test, unit, steps),
+        "learning": _rows(data.learning, unit, steps) if is_curve else None,  # drawn where a curve is about them
+        "calibration_rows": _rows(data.calibration_rows, unit, steps) if is_curve else None,
+        "test": _rows(data.test, unit, steps, data.n_test_drawn),
         "groups": [_groups(*each) for each in zip(groups, data.test.positions, steps, strict=True)],
         "share_ranges": {n: share_range(np.arange(n + 1), n).round(SHARE_DIGITS).tolist() for n in sorted(sizes)},
         "coverages": [_path(path, data, pool, groups) for path in data.coverages],
@@ -111,12 +109,13 @@ def _resolution(*values: Array) -> float:
     return 10.0**-DIGITS * (float(np.ptp(np.concatenate(values))) or 1.0)
 
 
-def _rows(rows: Rows, unit: float, steps: list[float]) -> dict[str, Any]:
+def _rows(rows: Rows, unit: float, steps: list[float], n: int | None = None) -> dict[str, Any]:
+    """The first n rows, by default all of them."""
     return {
-        "number": rows.numbers.tolist(),
-        "y": rounded(rows.y, unit),
-        "center": rounded(rows.prediction, unit),
-        "x": [rounded(x, step) for x, step in zip(rows.positions, steps, strict=True)],
+        "number": rows.numbers[:n].tolist(),
+        "y": rounded(rows.y[:n], unit),
+        "center": rounded(rows.prediction[:n], unit),
+        "x": [rounded(x[:n], step) for x, step in zip(rows.positions, steps, strict=True)],
     }
 
 
@@ -126,12 +125,12 @@ def _promise(found: Promise) -> dict[str, Any]:
 
 
 def _groups(groups: list[IntArray], x: Array, step: float) -> dict[str, Any]:
-    """Where the groups of test rows lie along an axis, how many rows they have, and which group each row is in."""
+    """From where to where the groups of test rows reach, how many rows they have, and which group each row is in."""
     member = np.zeros(len(x), dtype=np.intp)
     for k, rows in enumerate(groups):
         member[rows] = k
-    means = np.array([x[rows].mean() for rows in groups])
-    return {"x": rounded(means, step), "n": [len(rows) for rows in groups], "member": member.tolist()}
+    ends = (rounded(np.array([end(x[rows]) for rows in groups]), step) for end in (np.min, np.max))
+    return {"ends": list(ends), "n": [len(rows) for rows in groups], "member": member.tolist()}
 
 
 def _path(path: BandPath, data: Exploration, pool: Pool, groups: list[list[IntArray]]) -> dict[str, Any]:
@@ -139,21 +138,24 @@ def _path(path: BandPath, data: Exploration, pool: Pool, groups: list[list[IntAr
         "coverage": significant(path.learning_coverage, PENALTY_DIGITS),
         "chosen": path.chosen,
         "steps": [_step(step, data, pool, groups) for step in path.steps],
-        "test_support": rounded(path.test_support, 1e-3),
-        "curve_support": [rounded(support, 1e-3) for support in path.curve_support],
+        "far": int(np.count_nonzero(path.test_support < data.support_limit)),
+        "test_support": rounded(path.test_support[: data.n_test_drawn], 1e-3),
+        "curve_support": rounded(path.curve_support, 1e-3),
     }
 
 
 def _step(step: Step, data: Exploration, pool: Pool, groups: list[list[IntArray]]) -> dict[str, Any]:
     """What is known of the bands, and for each score what calibration makes of them."""
     position = {number: k for k, number in enumerate(data.learning.numbers.tolist())}
+    active = (step.active_lower.tolist(), step.active_upper.tolist())
     return {
         "penalty": significant(step.symmetry_penalty, PENALTY_DIGITS),
         "certificate": {
             key: significant(value) if isinstance(value, float) else value for key, value in step.certificate.items()
         },
         "squares": step.squares,
-        "active": [[position[k] for k in rows.tolist()] for rows in (step.active_lower, step.active_upper)],
+        "shaping": [len(rows) for rows in active],
+        "active": [[position[k] for k in rows] for rows in active] if step.curve[0].size else None,
         "difference": significant(step.difference),
         "scores": [_scored(each, data, pool, groups) for each in _in_order(step)],
     }
@@ -168,30 +170,29 @@ def _scored(step: Step, data: Exploration, pool: Pool, groups: list[list[IntArra
     sides = found.quantiles.T[:1] if data.calibration == "symmetric" else found.quantiles.T
     finite = int(np.isfinite(found.width).sum())
     return {
-        "criterion": None if step.criterion is None else significant(step.criterion),
-        "test": _bands(step.test, data.test_unit, step.score, pool),
-        "curves": [_bands(*each, step.score, pool) for each in zip(step.curves, data.curve_units, strict=True)],
+        "test": _bands(step.test, data.test_unit, step.score, pool, data.n_test_drawn),
+        "curve": _bands(step.curve, data.curve_unit, step.score, pool),
         "q": [[significant(value, QUANTILE_DIGITS) for value in side.tolist()] for side in sides],
         **{name: getattr(found, name).tolist() for name in COUNTS},
         **{name: pool.add(getattr(found, name)[:finite]) for name in MEANS},
-        "inside_from": found.inside_from[: data.n_test_drawn].tolist(),
-        **{name: getattr(found, name).tolist() for name in FROM},
+        "inside_from": found.inside_from.tolist(),
         "besides": _besides(found, groups),
     }
 
 
-def _bands(pair: tuple[Array, Array], scale: Array, score: Score, pool: Pool) -> dict[str, Any]:
+def _bands(pair: tuple[Array, Array], scale: Array, score: Score, pool: Pool, n: int | None = None) -> dict[str, Any]:
     """How far the band reaches below and above the prediction, and the units in which calibration moves its ends.
 
     Lists are told by their numbers in the pool; a unit that is the same everywhere is a list of this one number.
     """
-    band = score.band(np.zeros(len(pair[0])), *pair, unit=scale)
+    below, above = (values[:n] for values in pair)
+    band = score.band(np.zeros(len(below)), below, above, unit=scale[:n])
     units = [[float(each[0])] if each.size and (each == each[0]).all() else pool.add(each) for each in band.units]
     return {"reach": [pool.add(-band.lower), pool.add(band.upper)], "units": units}
 
 
 def _besides(found: Calibrated, groups: list[list[IntArray]]) -> list[list[int]]:
-    """[axis, group, end, level, n]: rows of a group beyond those that are inside from some level on.
+    """[axis, group, level, n]: rows of a group inside beyond those that are inside from some level on.
 
     Where ends cross, their midpoint stands for the interval, and a row may be inside at single levels.
     """
@@ -199,19 +200,18 @@ def _besides(found: Calibrated, groups: list[list[IntArray]]) -> list[list[int]]
     told: list[list[int]] = []
     for axis, (counts, members) in enumerate(zip(found.groups, groups, strict=True)):
         for g, rows in enumerate(members):
-            for end, first in enumerate((found.lower_from, found.upper_from)):
-                rest: Array = counts[g, end] - (first[rows][:, None] <= levels).sum(axis=0)
-                told += [[axis, g, end, int(k), int(rest[k])] for k in np.flatnonzero(rest)]
+            rest: Array = counts[g] - (found.inside_from[rows][:, None] <= levels).sum(axis=0)
+            told += [[axis, g, int(k), int(rest[k])] for k in np.flatnonzero(rest)]
     return told
 
 
 def why(found: Explanation, levels: list[float]) -> dict[str, Any]:
     """For each row its width, words, and factors: positions in `names`, each with its value.
 
-    The first names are base scale and band, which multiply to the width over the typical one; the others multiply to
-    the band.
+    The first names are those of base scale and band, which multiply to the width over the typical one; the
+    others multiply to the band.
     """
-    names = [f"base scale ({found.scale_name})", "band", *found.feature_names, "all else"]
+    names = [f"typical error here ({found.scale_name})", "shape of the band", *found.feature_names, "all else"]
     return {
         "level": levels.index(found.confidence_level),
         "typical": significant(found.typical_width),

@@ -1,23 +1,18 @@
-"""The bands of each step of the page: a model that keeps its problem, solved for many settings, and its criterion."""
+"""The bands of each step of the page: a model that keeps its problem, solved for many settings."""
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from sosbands._types import Array, IntArray
-from sosbands.bands import PenaltyScale, learn_band_sequence
+from sosbands.bands import learn_band_sequence
 from sosbands.bands.functions import SoSFunction, evaluate_pair
-from sosbands.bands.views import INPUTS, NO_SCALE, RowFacts
 from sosbands.regressors.checks import is_cross
-from sosbands.regressors.noise import FIXED, BandProblem, NoiseSettings, has_paper_rules
+from sosbands.regressors.noise import BandProblem, NoiseSettings, has_paper_rules
 from sosbands.regressors.sos_bands import SoSBandRegressor
-from sosbands.tuning import Rules, automatic, rules
-from sosbands.tuning.search import CRITERIA, MIN_ROWS, Candidate, Given, Search, held_out_folds, searched_rows
 
 # In the units of normalised problems; the change happens between 5 and 1000. The tuner's candidates are among them.
 PENALTIES = (0.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, np.inf)
@@ -43,11 +38,6 @@ class RecordedBands(SoSBandRegressor):
     def is_automatic(self) -> bool:
         """Whether what is open is left to the automatic choice, not to rules for lengthscale and penalty."""
         return not has_paper_rules(self) and not NoiseSettings.of(self).keeps_paper
-
-    @property
-    def criterion_asked(self) -> str:
-        """Name of the tuning criterion, in use or not."""
-        return "interval-score" if self.is_automatic else (self.rules or Rules()).criterion
 
 
 def recorded(
@@ -179,79 +169,3 @@ def values_at(steps: list[SolvedBands], points: Array) -> tuple[list[tuple[Array
     """
     triples = [evaluate_pair(step.lower, step.upper, points) for step in steps]
     return [(below, above) for below, above, _ in triples], triples[0][2]
-
-
-def criterion_of_steps(model: RecordedBands, penalties: list[float]) -> list[float | None]:
-    """The tuning criterion of each penalty, everything else as in the model's problem.
-
-    None for each if there are too few residuals, or none that differs from zero, and where a solve failed.
-    """
-    z = model.problem_.z
-    if len(z) < MIN_ROWS or not z.any():
-        return [None] * len(penalties)
-    found = (_of_the_choice if model.is_automatic else _of_the_rules)(model, penalties)
-    return [value if np.isfinite(value) else None for value in found]
-
-
-def _of_the_choice(model: RecordedBands, penalties: list[float]) -> list[float]:
-    """The held-out interval score by which the automatic choice compares candidates; what it knows is not repeated."""
-    problem, (rows, folds) = model.problem_, _held_out(model)
-    view, unit = problem.view, problem.unit[rows]
-    asked = problem.settings
-    ell = asked.lengthscale
-    ell = float(ell) if isinstance(ell, (int, float)) else Given(ell)
-    cost = asked.width_penalty, asked.learning_coverage
-    candidates = [Candidate(view.base_scale, view.noise_features, ell, *cost, penalty) for penalty in penalties]
-    known = {each: value for each in candidates if (value := _known(model, each)) is not None}
-    facts = RowFacts(problem.points[rows], np.zeros(len(rows)), {})  # the view below is all that is looked at
-    options = {**_options(problem), "solver": asked.solver}
-    search = Search(facts, problem.z[rows] * unit, folds, options, automatic.COARSE, n_jobs=model.n_jobs)
-    search.views[view.base_scale, view.noise_features] = facts.points, unit
-    search.evaluate([each for each in candidates if each not in known])
-    score, level = problem.conformal_score, model.confidence_level
-    return [known[each] if each in known else automatic.score_of(search, each, score, level) for each in candidates]
-
-
-def _known(model: RecordedBands, candidate: Candidate) -> float | None:
-    """What the tuning found this candidate to be worth, if it tried it."""
-    rows = () if model.tuning_ is None else model.tuning_.evaluations
-    wanted = candidate._asdict() | {"conformal_score": model.noise_.score.name}
-    if isinstance(candidate.lengthscale, Given):  # that of every candidate
-        del wanted["lengthscale"]
-    values = [row["criterion"] for row in rows if all(row[name] == value for name, value in wanted.items())]
-    return values[0] if values else None
-
-
-def _of_the_rules(model: RecordedBands, penalties: list[float]) -> list[float]:
-    """The criterion of the rules for lengthscale and symmetry penalty."""
-    problem, (rows, folds) = model.problem_, _held_out(model)
-    options = _options(problem)
-    if isinstance(options["normalize"], PenaltyScale):
-        options["normalize"] = replace(options["normalize"], n=len(rows))
-    facts = RowFacts(problem.points[rows], np.zeros(len(rows)), {})
-    search = Search(facts, problem.z[rows], folds, options, rules.COARSE, n_jobs=model.n_jobs)
-    asked = problem.settings
-    (ell,) = rules.candidate_lengthscales(facts.points, asked.kernel, asked.lengthscale, folds[0])
-    cost = asked.width_penalty, asked.learning_coverage
-    candidates = [Candidate(NO_SCALE, INPUTS, ell, *cost, penalty) for penalty in penalties]
-    search.evaluate(candidates)
-    criterion = CRITERIA[model.criterion_asked]
-    return [
-        -np.inf if search.failed(each) else criterion(search.held_out(each, problem.conformal_score))
-        for each in candidates
-    ]
-
-
-def _options(problem: BandProblem) -> dict[str, Any]:
-    """What the search does not choose."""
-    fixed = {name: getattr(problem.settings, name) for name in (*FIXED, "normalize")}
-    return {**fixed, "sample_weight": problem.weights}
-
-
-def _held_out(model: RecordedBands) -> tuple[IntArray, tuple[IntArray, ...]]:
-    """The rows and folds that the tuning had; folds of the model's own seed if nothing was tuned."""
-    if model.tuning_ is not None:
-        return model.tuning_.rows, model.tuning_.folds
-    rng = deepcopy(check_random_state(model.random_state))  # looking at a model must not change its generator
-    rows = searched_rows(len(model.problem_.z), rules.SEARCH_ROWS, rng)
-    return rows, held_out_folds(len(rows), model.cv, rng)
