@@ -11,7 +11,18 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sosbands.baselines import GradientBoostingCQR, HomoscedasticGP
 from sosbands.tables import TableEncoder
 from sosbands.tables.columns import ColumnTable
-from sosbands.tables.rows import CATEGORIES, COLUMNS, DENSE, GIVEN, NUMBERS, TABLE, LearningData, RowReader, Rows
+from sosbands.tables.rows import (
+    CATEGORIES,
+    COLUMNS,
+    DENSE,
+    GIVEN,
+    NUMBERS,
+    TABLE,
+    LearningData,
+    RowReader,
+    Rows,
+    learnt_rows,
+)
 
 FRAME = pd.DataFrame({"size": [1.0, 2.5, 4.0, 7.0], "open": [True, False, True, True], "ward": list("babc")})
 NUMBER_FRAME = FRAME[["size", "open"]]
@@ -117,8 +128,8 @@ def test_tables_for_models_that_take_them(X, wanted):
         assert standard["X_learn"].tolist() == [[-1.0, -1.0], [1.0, 1.0]]
     else:
         assert standard == {}
-    assert reader.learnt_from(reader.read(model, X), Y) == 4
-    assert reader.learnt_from(reader.read(model, X), Y + 1) == 0
+    assert learnt_rows(reader.hashes_of(reader.read(model, X), Y), reader.hashes) == 4
+    assert learnt_rows(reader.hashes_of(reader.read(model, X), Y + 1), reader.hashes) == 0
 
 
 def test_boosting_gets_categories_as_they_are_but_texts_as_numbers():

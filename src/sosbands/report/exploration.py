@@ -314,7 +314,7 @@ class Places:
             active_lower=self.fit_rows[bands.active_lower],
             active_upper=self.fit_rows[bands.active_upper],
             score=score,
-            difference=float(np.abs(self.problem.unit * apart).mean()),
+            difference=float(np.abs(self.problem.unit.T * apart).mean()),
             lower_scores=below,
             upper_scores=above,
             test=(low_test, up_test),

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._arguments import check
 from sosbands._types import Array, IntArray
 from sosbands.bands import learn_band_sequence
 from sosbands.bands.functions import SoSFunction, evaluate_pair
-from sosbands.regressors.checks import is_cross
+from sosbands.bands.settings import is_auto
+from sosbands.regressors.checks import CROSS, OUT_OF_FOLD
 from sosbands.regressors.noise import BandProblem, NoiseSettings, has_paper_rules
 from sosbands.regressors.sos_bands import SoSBandRegressor
 
@@ -55,11 +57,15 @@ def recorded(
             f"estimator: nested_coverages={model.nested_coverages!r}, expected None, because the page shows one pair "
             "of bands, at one learning coverage at a time"
         )
-    if model.calibration_size is None or is_cross(model.calibration_size):
+    if model.calibration_size is None or model.calibration_size in (CROSS, OUT_OF_FOLD):
         raise ValueError(
-            f"estimator: calibration_size={model.calibration_size!r}, expected a part or a number of the rows to "
-            "calibrate on"
+            f"estimator: calibration_size={model.calibration_size!r}, expected 'auto', a part or a number of the rows "
+            "to calibrate on"
         )
+    for name in ("target_transform", "target_range"):  # the page refits bands, in units of the target
+        value = getattr(model, name)
+        check(f"estimator: {name}", value, value is None or is_auto(value), "'auto' or None, which are alike here")
+        setattr(model, name, None)
     if np.ndim(model.symmetry_penalty) > 0:
         raise ValueError(f"estimator: symmetry_penalty={model.symmetry_penalty!r}, expected 'auto' or one number")
     if confidence_level is not None:
