@@ -131,6 +131,7 @@ function learningWords(v) {
 
 const SCORES = {
   added: "Calibration adds one number to both bands, everywhere.",
+  shifted: "Calibration adds one number to both ends, everywhere.",
   scaled: "Calibration multiplies both bands by one number, everywhere.",
 };
 

@@ -9,9 +9,11 @@ import numpy as np
 from sosbands._extras import __version__
 from sosbands._types import AnyArray
 from sosbands.bands.views import BOTH, FOREST, INPUTS, MODEL, NO_SCALE, PREDICTION, NoiseView
-from sosbands.conformal import AddedScore, ScaledScore
+from sosbands.conformal import AddedScore, ScaledScore, TargetScale
 from sosbands.conformal.asked import calibration_of, read_kind
 from sosbands.conformal.band import ROUNDING
+from sosbands.conformal.scores import SHIFTED
+from sosbands.conformal.target import LOG, SQRT
 from sosbands.exceptions import ExportError
 from sosbands.point_models.user_model import LARGEST_SINGLE
 from sosbands.regressors import SoSBandRegressor
@@ -61,6 +63,7 @@ def program_of(model: Any, levels: list[float], *, lower_share: float = 0.5, ban
     unit = _add_unit(program, view, scales)
     band = _add_band(program, model.noise_.score, (prediction, below, above), unit)
     lower, upper = _add_ends(program, band, _add_quantiles(program, model, levels, lower_share))
+    prediction, lower, upper = (_given(program, model.noise_.target, each) for each in (prediction, lower, upper))
     made = dict(zip(OUTPUTS, (prediction, lower, upper, support), strict=True))
     if bands_only:
         del made[PREDICTION]
@@ -87,6 +90,9 @@ def check_model(model: Any) -> None:
             f"model has nested_coverages={model.nested_coverages!r}, whose intervals are made of several pairs of "
             "bands: expected one pair, fit with nested_coverages=None"
         )
+    target = model.noise_.target
+    if target is not None and not (target.transform is None or isinstance(target.transform, str)):
+        raise ExportError(f"target_transform: a {target.words} cannot be exported: expected 'log', 'sqrt' or None")
     if calibration.weights is not None:
         raise ExportError(
             "model was calibrated with likelihood_ratio, so that each row has quantiles of its own: expected a "
@@ -169,7 +175,8 @@ def _add_band(program: Program, score: Any, parts: tuple[str, str, str], unit: s
         return value if unit is None else program.add("multiply", value, unit)
 
     if isinstance(score, AddedScore):
-        return program.add("subtract", center, reach(below)), program.add("add", center, reach(above)), unit, unit
+        moved = None if score.name == SHIFTED else unit
+        return program.add("subtract", center, reach(below)), program.add("add", center, reach(above)), moved, moved
     if isinstance(score, ScaledScore):
         units = [program.add("maximum", f, floor) for f, floor in zip((below, above), score.floors, strict=True)]
         return center, center, reach(units[0]), reach(units[1])
@@ -213,6 +220,19 @@ def _add_ends(program: Program, band: Band, q: tuple[str, str]) -> tuple[str, st
     a, b = moved("subtract", lower, q[0], lower_unit), moved("add", upper, q[1], upper_unit)
     middle = program.add("multiply", program.add("add", a, b), 0.5)
     return program.add("if_greater", a, b, middle, a), program.add("if_greater", a, b, middle, b)
+
+
+def _given(program: Program, target: TargetScale | None, value: str) -> str:
+    """A value on the scale of learning in units of the target, within its range, as `TargetScale.backward` has it."""
+    if target is None:
+        return value
+    if target.transform == LOG:
+        value = program.add("exp", value)
+    elif target.transform == SQRT:
+        value = program.add("maximum", value, 0.0)
+        value = program.add("multiply", value, value)
+    value = value if target.low == -np.inf else program.add("maximum", value, target.low)
+    return value if target.high == np.inf else program.add("minimum", value, target.high)
 
 
 def _checked(program: Program, value: str, checked: str | None) -> str:
