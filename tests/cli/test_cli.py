@@ -106,15 +106,6 @@ def test_cross_calibration_says_what_is_proven(folder):
     assert "promised" not in words
 
 
-def test_the_confidence_level_changes_the_ends_and_nothing_else(folder, tmp_path):
-    of = partial(predicted, folder, tmp_path, "numbers.model", "numbers-new.csv")
-    wide, narrow = of("--confidence-level", "0.9"), of("--confidence-level", "0.5")
-    assert wide.equals(of())
-    assert (wide.lower < narrow.lower).all()
-    assert (narrow.upper < wide.upper).all()
-    assert wide[["prediction", "support"]].equals(narrow[["prediction", "support"]])
-
-
 def test_csv_and_parquet_say_the_same(folder, tmp_path):
     done(*fit(folder / "mixed.parquet", tmp_path / "parquet.model"))
     expected = predicted(folder, tmp_path, "mixed.model", "mixed-new.csv", output="expected.csv")
@@ -518,10 +509,6 @@ def test_every_extra_that_a_message_or_a_page_names_exists():
     found = re.findall(r"(?:sosbands|\"\.)\[([a-z,]+)\]", text)
     named = {name for names in found for name in names.split(",")}
     assert {"cli", "plot", "baselines"} <= named <= set(extras)
-
-
-def test_version():
-    assert done("--version") == f"{library.__version__}\n"
 
 
 @dataclass(frozen=True)

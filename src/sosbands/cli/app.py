@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
@@ -19,6 +20,7 @@ from typer.core import TyperGroup
 from sosbands._extras import __version__
 
 PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None}  # the same on a terminal and in a file
+STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes after a signal
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # their messages are written for users
 
 
@@ -180,5 +182,12 @@ app = make_app("sosbands", options, SHORT)
 def run() -> NoReturn:
     """Run the program with the arguments of the process."""
     stop_on_signals()
-    app(prog_name="sosbands")
+    try:
+        app(prog_name="sosbands")
+    except SystemExit as ended:
+        if ended.code not in STOPPED:
+            raise
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(ended.code))  # an orderly exit may be aborted by threads of pyarrow that still read ahead
     sys.exit(0)

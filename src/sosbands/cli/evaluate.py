@@ -10,7 +10,7 @@ import numpy as np
 from sosbands._types import Array
 from sosbands._words import many
 from sosbands.cli import options
-from sosbands.cli.opened import BOTH, UPPER, Asked, Opened, split_width
+from sosbands.cli.opened import BOTH, LOWER, UPPER, Asked, Opened, split_width
 from sosbands.cli.output import Output, percent, short, stages
 from sosbands.comparison.text_table import TextTable
 from sosbands.conformal import conformal_rank
@@ -18,15 +18,8 @@ from sosbands.conformal import conformal_rank
 UNLIKELY = 1e-3
 COUNTS = ("n", "n_infinite", "n_empty")
 OF_BOTH_ENDS = (
-    "coverage_lower",
-    "coverage_upper",
-    "mean_width",
-    "median_width",
-    "interval_score",
-    "distance_correlation",
-    "worst_set_coverage_lower",
-    "worst_set_coverage_upper",
-    "n_empty",
+    *("mean_width", "median_width", "interval_score", "distance_correlation", "n_empty"),
+    *(f"{name}_{end}" for name in ("coverage", "worst_set_coverage") for end in (LOWER, UPPER)),
 )
 # What is shown, in this order; HSIC has the squared unit of the target, and no meaning of its own.
 MEANINGS = {
