@@ -64,11 +64,15 @@ def program_of(model: Any, levels: list[float], *, lower_share: float = 0.5, ban
     made = dict(zip(OUTPUTS, (prediction, lower, upper, support), strict=True))
     if bands_only:
         del made[PREDICTION]
-    program.outputs = {name: _checked(program, value, checked) for name, value in made.items()}
+    program.outputs = {
+        name: value if checked is None else program.add("add", value, checked) for name, value in made.items()
+    }
     program.facts = {"confidence_level": levels, "sosbands": __version__}
     if X in program.inputs and hasattr(model, "feature_names_in_"):
         program.facts["feature_names"] = [str(name) for name in model.feature_names_in_]
-    _refuse_clashes(program)
+    odd = sorted(set(program.inputs) & set(program.outputs) | {name for name in program.inputs if name[:1] == "/"})
+    if odd:
+        raise ExportError(f"X has columns {odd}, names that the file needs for itself: expected other names")
     return program.pruned()
 
 
@@ -213,13 +217,3 @@ def _add_ends(program: Program, band: Band, q: tuple[str, str]) -> tuple[str, st
     a, b = moved("subtract", lower, q[0], lower_unit), moved("add", upper, q[1], upper_unit)
     middle = program.add("multiply", program.add("add", a, b), 0.5)
     return program.add("if_greater", a, b, middle, a), program.add("if_greater", a, b, middle, b)
-
-
-def _checked(program: Program, value: str, checked: str | None) -> str:
-    return value if checked is None else program.add("add", value, checked)
-
-
-def _refuse_clashes(program: Program) -> None:
-    odd = sorted(set(program.inputs) & set(program.outputs) | {name for name in program.inputs if name[:1] == "/"})
-    if odd:
-        raise ExportError(f"X has columns {odd}, names that the file needs for itself: expected other names")
