@@ -1,6 +1,13 @@
 """What the tests of the command line share: running it in this process, and small tables."""
 
+import json
+
 import numpy as np
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
 import pandas as pd
 from typer.testing import CliRunner
 
@@ -26,6 +33,35 @@ def done(*words, program=app):
     return result.stdout
 
 
+def said(*words):
+    """Run a command that must succeed; what it said as JSON."""
+    return json.loads(done(*words, "--json"))
+
+
+def flat(text):
+    """Words without the ends of lines."""
+    return " ".join(text.split())
+
+
+def noted(*words):
+    """Run a command that must succeed; what it printed to stderr."""
+    result = sosbands(*words)
+    assert result.exit_code == 0, result.stderr
+    return result.stderr
+
+
+def refused(*words, code=1):
+    """Run a command that must fail; its message."""
+    result = sosbands(*words)
+    assert result.exit_code == code, result.stdout
+    return result.stderr
+
+
+def fit(table, model, *words):
+    """Words of a fit of the column y with nothing to tune, but for further words."""
+    return ("fit", table, "--target", "y", "-o", model, *FAST, *words)
+
+
 def mixed_table(n=120, seed=0):
     """Numbers (with gaps), texts, booleans and dates, with a skewed target."""
     rng = np.random.default_rng(seed)
@@ -44,8 +80,23 @@ def mixed_table(n=120, seed=0):
     return table.assign(y=y)
 
 
+def as_learnt(table):
+    """The features of a mixed table as a model that the command line has fitted sees them."""
+    return table.assign(
+        ward=table.ward.fillna("").astype(object),
+        flag=table.flag.map({True: "true", False: "false"}).astype(object),
+        day=(table.day - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1),
+    ).drop(columns="y")
+
+
 def number_table(n=80, seed=0):
     """Two columns of numbers and a target."""
     rng = np.random.default_rng(seed)
     table = pd.DataFrame(rng.uniform(-1, 1, (n, 2)), columns=["a", "b"])
     return table.assign(y=table.a + (1 + table.b**2) * rng.normal(size=n))
+
+
+def grouped_table(n=200, seed=0):
+    """Noise ten times as large in one group as in the other."""
+    table = number_table(n, seed).assign(ward=np.where(np.arange(n) % 2, "calm", "wild"), row=np.arange(n))
+    return table.assign(y=table.a + np.where(table.ward == "wild", 10.0, 1.0) * (table.y - table.a))

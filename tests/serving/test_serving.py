@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,16 +76,21 @@ def intervals_of(found):
     return np.stack([found["lower"], found["upper"]], axis=1)
 
 
+def exported(model, folder, levels=LEVELS, **options):
+    """Both files: a function of rows that asks the ONNX file, and the scorer."""
+    export_onnx(model, folder / "m.onnx", levels, **options)
+    export_numpy(model, folder / "m.npz", levels, **options)
+    return partial(of_onnx, folder / "m.onnx"), load_scorer(folder / "m.npz")
+
+
 def assert_serves(model, X, folder, levels=LEVELS, **groups):
     """Both files give what the model gives: intervals, prediction, support."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SosbandsWarning)
         wanted, support = model.predict_interval(X, levels, **groups), model.support(X)
     as_input = {name: np.asarray(labels)[:, None] for name, labels in groups.items()}
-    export_onnx(model, folder / "m.onnx", levels)
-    export_numpy(model, folder / "m.npz", levels)
-    files = {1e-6: of_onnx(folder / "m.onnx", X=X, **as_input), 1e-8: load_scorer(folder / "m.npz")(X, **groups)}
-    for tolerance, found in files.items():
+    by_onnx, by_numpy = exported(model, folder, levels)
+    for tolerance, found in ((1e-6, by_onnx(X=X, **as_input)), (1e-8, by_numpy(X, **groups))):
         width = wanted[:, 1:] - wanted[:, :1]
         assert np.all(np.abs(intervals_of(found) - wanted) <= tolerance * width)
         np.testing.assert_allclose(found["prediction"][:, 0], model.predict(X), rtol=tolerance)
@@ -143,12 +149,10 @@ def test_a_file_that_disagrees_is_not_written(ridge, write, tmp_path, monkeypatc
 
 def test_one_level_has_the_shape_of_predict_interval(ridge, tmp_path):
     X = data(5, seed=1)[0]
-    export_numpy(ridge, tmp_path / "m.npz")
-    export_onnx(ridge, tmp_path / "m.onnx")
-    scorer_of = load_scorer(tmp_path / "m.npz")
-    assert scorer_of.confidence_level == [0.9]
-    np.testing.assert_allclose(scorer_of.predict_interval(X), ridge.predict_interval(X), rtol=1e-12)
-    np.testing.assert_allclose(scorer_of.predict(X), ridge.predict(X), rtol=1e-12)
+    _, scored = exported(ridge, tmp_path, None)
+    assert scored.confidence_level == [0.9]
+    np.testing.assert_allclose(scored.predict_interval(X), ridge.predict_interval(X), rtol=1e-12)
+    np.testing.assert_allclose(scored.predict(X), ridge.predict(X), rtol=1e-12)
     assert json.loads(session(tmp_path / "m.onnx").get_modelmeta().custom_metadata_map["confidence_level"]) == [0.9]
 
 
@@ -159,43 +163,34 @@ def test_rows_that_are_no_numbers_give_nan_and_leave_the_others_alone(ridge, tmp
     X = data(4, seed=1)[0]
     whole = ridge.predict_interval(X, LEVELS)
     X[1, 0], X[2, 1] = np.nan, np.inf
-    export_onnx(ridge, tmp_path / "m.onnx", LEVELS)
-    export_numpy(ridge, tmp_path / "m.npz", LEVELS)
-    for found in (of_onnx(tmp_path / "m.onnx", X=X), load_scorer(tmp_path / "m.npz")(X)):
+    by_onnx, by_numpy = exported(ridge, tmp_path)
+    for found in (by_onnx(X=X), by_numpy(X)):
         for values in found.values():
             assert np.isnan(values[[1, 2]]).all()
         np.testing.assert_allclose(intervals_of(found)[[0, 3]], whole[[0, 3]], rtol=1e-12)
 
 
 def test_too_few_calibration_rows_give_infinite_ends(tmp_path):
-    model = fitted(calibration_size=12)
     X = np.vstack([data(2, seed=1)[0], [[np.nan, 0.0]]])
-    export_onnx(model, tmp_path / "m.onnx", [0.5, 0.99])
-    export_numpy(model, tmp_path / "m.npz", [0.5, 0.99])
-    for found in (of_onnx(tmp_path / "m.onnx", X=X), load_scorer(tmp_path / "m.npz")(X)):
-        assert found["lower"][:2, 1].tolist() == [-np.inf] * 2
-        assert found["upper"][:2, 1].tolist() == [np.inf] * 2
-        assert np.isfinite(found["lower"][:2, 0]).all()
-        assert np.isnan(found["lower"][2]).all()
-        assert np.isnan(found["upper"][2]).all()
+    by_onnx, by_numpy = exported(fitted(calibration_size=12), tmp_path, [0.5, 0.99])
+    for found in (by_onnx(X=X), by_numpy(X)):
+        ends = intervals_of(found)
+        assert ends[:2, :, 1].tolist() == [[-np.inf, np.inf]] * 2
+        assert np.isfinite(ends[:2, :, 0]).all()
+        assert np.isnan(ends[2]).all()
 
 
-def test_another_number_of_columns_is_an_error_that_names_it(ridge, tmp_path):
-    export_onnx(ridge, tmp_path / "m.onnx")
-    export_numpy(ridge, tmp_path / "m.npz")
+def test_inputs_of_other_shapes_are_errors_that_name_them(ridge, tmp_path):
+    by_onnx, by_numpy = exported(ridge, tmp_path)
     with pytest.raises(Exception, match=r"(?s)invalid dimensions.*X.*Got: 3 Expected: 2"):
-        of_onnx(tmp_path / "m.onnx", X=np.zeros((1, 3)))
+        by_onnx(X=np.zeros((1, 3)))
     with pytest.raises(ValueError, match=r"X has shape \(1, 3\): expected 2 columns"):
-        load_scorer(tmp_path / "m.npz")(np.zeros((1, 3)))
+        by_numpy(np.zeros((1, 3)))
     with pytest.raises(ValueError, match=r"inputs \['groups'\] are given or lacking: expected \['X'\]"):
-        load_scorer(tmp_path / "m.npz")(np.zeros((1, 2)), groups=[1])
+        by_numpy(np.zeros((1, 2)), groups=[1])
     with pytest.raises(ValueError, match="X holds what is not numbers"):
-        load_scorer(tmp_path / "m.npz")([["a", "b"]])
-
-
-def test_no_rows_give_no_intervals(ridge, tmp_path):
-    export_numpy(ridge, tmp_path / "m.npz", LEVELS)
-    assert load_scorer(tmp_path / "m.npz").predict_interval(np.zeros((0, 2))).shape == (0, 2, 2)
+        by_numpy([["a", "b"]])
+    assert by_numpy.predict_interval(np.zeros((0, 2))).shape == (0, 2, 2)
 
 
 # ---------------------------------------------------------------- groups, tables, other models
@@ -232,9 +227,7 @@ def test_columns_of_a_table_are_inputs_by_their_names(tmp_path):
     new = table(20, seed=1)[0]
     new.loc[0, "kind"], new.loc[1, "street"] = "castle", "elsewhere"
     wanted = model.predict_interval(new, LEVELS)
-    export_onnx(model, tmp_path / "m.onnx", LEVELS)
-    export_numpy(model, tmp_path / "m.npz", LEVELS)
-    scored = load_scorer(tmp_path / "m.npz")
+    by_onnx, scored = exported(model, tmp_path)
     assert {each["name"]: each["kind"] for each in scored.inputs} == {
         **dict.fromkeys(["size", "sold", "new"], "numbers"),
         **dict.fromkeys(["kind", "street"], "texts"),
@@ -249,7 +242,7 @@ def test_columns_of_a_table_are_inputs_by_their_names(tmp_path):
     columns |= {"kind": new["kind"].fillna(""), "street": new["street"]}
     given = {name: np.asarray(column)[:, None] for name, column in columns.items()}
     given |= {name: given[name].astype(object) for name in ("kind", "street")}
-    np.testing.assert_allclose(intervals_of(of_onnx(tmp_path / "m.onnx", **given)), wanted, rtol=1e-9)
+    np.testing.assert_allclose(intervals_of(by_onnx(**given)), wanted, rtol=1e-9)
 
 
 def test_a_model_that_skl2onnx_converts_is_exported_to_onnx_only(tmp_path):
@@ -265,16 +258,14 @@ def test_the_bands_alone_take_prediction_and_standard_deviation(tmp_path):
     model, X = fitted(BayesianRidge(), base_scale="model"), data(30, seed=1)[0]
     with pytest.raises(ExportError, match="standard deviation of a BayesianRidge.*bands_only=True"):
         export_onnx(model, tmp_path / "m.onnx")
-    export_onnx(model, tmp_path / "m.onnx", LEVELS, bands_only=True)
-    export_numpy(model, tmp_path / "m.npz", LEVELS, bands_only=True)
+    by_onnx, by_numpy = exported(model, tmp_path, bands_only=True)
     mean, std = model.estimator_.predict(X, return_std=True)
-    found = of_onnx(tmp_path / "m.onnx", X=X, prediction=mean[:, None], std=std[:, None])
+    found, wanted = by_onnx(X=X, prediction=mean[:, None], std=std[:, None]), model.predict_interval(X, LEVELS)
     assert sorted(found) == ["lower", "support", "upper"]
-    np.testing.assert_allclose(intervals_of(found), model.predict_interval(X, LEVELS), rtol=1e-9)
-    by_numpy = load_scorer(tmp_path / "m.npz").predict_interval(X, prediction=mean, std=std)
-    np.testing.assert_allclose(by_numpy, model.predict_interval(X, LEVELS), rtol=1e-9)
+    np.testing.assert_allclose(intervals_of(found), wanted, rtol=1e-9)
+    np.testing.assert_allclose(by_numpy.predict_interval(X, prediction=mean, std=std), wanted, rtol=1e-9)
     with pytest.raises(ValueError, match="bands only"):
-        load_scorer(tmp_path / "m.npz").predict(X, prediction=mean, std=std)
+        by_numpy.predict(X, prediction=mean, std=std)
 
 
 def mean_of_rows(X):
@@ -291,10 +282,7 @@ REFUSED = [
     (lambda: fitted(SVR()), "onnxruntime does not run the graph.*SVMRegressor.*Nothing was written"),
     (lambda: fitted(calibration_size="cross"), "calibration_size='cross'"),
     (weighted, "likelihood_ratio"),
-    (
-        lambda: fitted(nested_coverages=[0.5, 0.9]),
-        r"nested_coverages=\[0.5, 0.9\].*expected one pair, fit with nested_coverages=None",
-    ),
+    (lambda: fitted(nested_coverages=[0.5, 0.9]), r"nested_coverages=\[0.5, 0.9\].*fit with nested_coverages=None"),
     (lambda: SplitCP(Ridge()).fit(*data()), "model is a SplitCP: expected a fitted SoSBandRegressor"),
     (lambda: fitted(preprocessor=FunctionTransformer(np.sin)), "FunctionTransformer"),
     (lambda: fitted(noise_features="inputs", lengthscale="median", kernel=lambda X, Y: (1 + X @ Y.T) ** 2), "kernel:"),
@@ -323,7 +311,7 @@ def test_arguments_are_checked_before_the_work(ridge, tmp_path):
 # ---------------------------------------------------------------- NumPy alone
 
 
-def test_the_scorer_loads_neither_scipy_nor_scikit_learn(ridge, tmp_path):
+def test_the_scorer_is_one_file_that_loads_numpy_alone(ridge, tmp_path):
     export_numpy(ridge, tmp_path / "m.npz")
     code = (
         "import sys\nfrom sosbands.serving import load_scorer\n"
@@ -334,24 +322,11 @@ def test_the_scorer_loads_neither_scipy_nor_scikit_learn(ridge, tmp_path):
     ends, loaded = done.stdout.splitlines()
     np.testing.assert_allclose(ast.literal_eval(ends), ridge.predict_interval([[5.0, 0.0]]), rtol=1e-12)
     assert loaded == "[]"
-
-
-def test_the_scorer_is_one_file_that_imports_numpy_alone():
-    nodes = ast.walk(ast.parse(Path(scorer.__file__).read_text(encoding="utf-8")))
+    nodes = [*ast.walk(ast.parse(Path(scorer.__file__).read_text(encoding="utf-8")))]
     found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     assert found <= {"io", "json", "tokenize", "zipfile", "zlib", "numpy"}
-
-
-def test_other_files_are_named(tmp_path):
-    (tmp_path / "text.npz").write_text("no archive")
-    np.savez(tmp_path / "other.npz", x=np.zeros(3))
-    np.savez(tmp_path / "later.npz", program=np.frombuffer(b'{"format": 99}', dtype=np.uint8))
-    np.savez(tmp_path / "pickled.npz", program=np.array([{}], dtype=object))
-    for name in ("text", "other", "pickled"):
-        with pytest.raises(ValueError, match=rf"{name}.npz.*expected a file of export_numpy"):
-            load_scorer(tmp_path / f"{name}.npz")
-    with pytest.raises(ValueError, match="has format 99: expected 1"):
-        load_scorer(tmp_path / "later.npz")
+    modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    assert modules <= {"__future__", "collections.abc", "typing"}
 
 
 def test_a_table_without_names_is_checked_and_exported(tmp_path):
@@ -374,9 +349,7 @@ def named(n=120, seed=0):
 def test_columns_of_a_data_frame_must_be_those_of_the_fit(tmp_path):
     X, y = named()
     model = SoSBandRegressor(Ridge(), **FIXED).fit(X, y)
-    export_numpy(model, tmp_path / "m.npz")
-    export_onnx(model, tmp_path / "m.onnx")
-    scored = load_scorer(tmp_path / "m.npz")
+    _, scored = exported(model, tmp_path, None)
     wanted = model.predict_interval(X[:5])
     assert scored.feature_names == ["a", "b"]
     assert json.loads(session(tmp_path / "m.onnx").get_modelmeta().custom_metadata_map["feature_names"]) == ["a", "b"]
@@ -401,41 +374,30 @@ def test_columns_of_other_data_frames_are_compared_too(tmp_path):
         scored(frame.select("b", "a"))
 
 
-@pytest.mark.parametrize(
-    ("label", "shown"),
-    [
-        (1.7, "1.7"),
-        (np.nan, "nan"),
-        (np.inf, "inf"),
-        ("1", "'1'"),
-        (2.0**70, r"1.18\d*e\+21"),
-        (np.uint64(2**63), "9.*"),
-    ],
-)
-def test_integer_groups_that_a_cast_would_change_are_refused(label, shown, tmp_path):
-    export_numpy(fitted(groups=np.resize([1, 2], 120)), tmp_path / "m.npz")
-    scored, X = load_scorer(tmp_path / "m.npz"), data(2, seed=1)[0]
+def test_integer_groups_that_a_cast_would_change_are_refused(tmp_path):
+    _, scored = exported(fitted(groups=np.resize([1, 2], 120)), tmp_path)
+    X = data(2, seed=1)[0]
     wanted = scored(X, groups=[1, 2])["lower"]
     np.testing.assert_array_equal(scored(X, groups=[1.0, 2.0])["lower"], wanted)
-    for given in (np.array([label, label]), np.array([2, label], dtype=object)):
-        with pytest.raises(ValueError, match=f"groups holds what is not integers: .*{shown}"):
-            scored(X, groups=given)
+    odd = {1.7: "1.7", np.nan: "nan", np.inf: "inf", "1": "'1'", 2.0**70: r"1.18\d*e\+21", np.uint64(2**63): "9.*"}
+    for label, shown in odd.items():
+        for given in (np.array([label, label]), np.array([2, label], dtype=object)):
+            with pytest.raises(ValueError, match=f"groups holds what is not integers: .*{shown}"):
+                scored(X, groups=given)
 
 
-@pytest.mark.parametrize("last", ["zz", "zz ", " zz", "zz\t"])
-def test_labels_with_blanks_around_are_labels_of_their_own(last, tmp_path):
+def test_labels_with_blanks_around_are_labels_of_their_own(tmp_path):
     """The last of 70, beyond the 64 rows that a file is checked with."""
-    labels = np.array([f"g{k:02d}" for k in range(69)] + [last])
     X, y = data(280)
-    model = fitted(calibration_size=None).conformalize(X, y, groups=np.resize(labels, 280))
-    rows, groups = X[:3], np.array([last, "g00", "g68"], dtype=object)
-    assert_serves(model, rows, tmp_path, levels=[0.5], groups=groups)
-    other = np.array([f"{last} ", "g00 ", " g68"], dtype=object)
-    for found in (
-        of_onnx(tmp_path / "m.onnx", X=rows, groups=other[:, None]),
-        load_scorer(tmp_path / "m.npz")(rows, groups=other),
-    ):
-        assert np.isnan(found["lower"]).all()
+    model, rows = fitted(calibration_size=None), X[:3]
+    for last in ("zz", "zz ", " zz", "zz\t"):
+        labels = np.array([f"g{k:02d}" for k in range(69)] + [last])
+        model.conformalize(X, y, groups=np.resize(labels, 280))
+        assert_serves(model, rows, tmp_path, levels=[0.5], groups=np.array([last, "g00", "g68"], dtype=object))
+        other = np.array([f"{last} ", "g00 ", " g68"], dtype=object)
+        by_onnx, by_numpy = partial(of_onnx, tmp_path / "m.onnx"), load_scorer(tmp_path / "m.npz")
+        for found in (by_onnx(X=rows, groups=other[:, None]), by_numpy(rows, groups=other)):
+            assert np.isnan(found["lower"]).all()
 
 
 @pytest.mark.parametrize("write", [export_onnx, export_numpy])
@@ -500,6 +462,7 @@ CRAFTED = [
     (b"[" * 100_000, "recursion"),
     (b"\xff{", "can't decode"),
     ({}, "format None"),
+    ({"format": 99}, "has format 99: expected 1"),
     ({**PROGRAM, "inputs": []}, "inputs"),
     ({**PROGRAM, "inputs": [{"name": "X", "kind": [], "columns": 1}]}, "inputs"),
     ({**PROGRAM, "inputs": ["X"]}, "inputs"),
@@ -552,9 +515,13 @@ def test_a_crafted_array_is_refused(header):
         load_scorer(io.BytesIO(member(header)))
 
 
-def test_a_single_array_is_no_file_of_a_model(tmp_path):
+def test_other_files_are_named(tmp_path):
+    (tmp_path / "text.npz").write_text("no archive")
     np.save(tmp_path / "m.npy", np.zeros(3))
-    with pytest.raises(ValueError, match=r"m.npy.*expected a file of export_numpy"):
-        load_scorer(tmp_path / "m.npy")
+    np.savez(tmp_path / "other.npz", x=np.zeros(3))
+    np.savez(tmp_path / "pickled.npz", program=np.array([{}], dtype=object))
+    for name in ("text.npz", "m.npy", "other.npz", "pickled.npz"):
+        with pytest.raises(ValueError, match=rf"{name}.*expected a file of export_numpy"):
+            load_scorer(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         load_scorer(tmp_path / "nowhere.npz")

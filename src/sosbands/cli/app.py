@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
@@ -19,6 +20,7 @@ from typer.core import TyperGroup
 from sosbands._extras import __version__
 
 PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None}  # the same on a terminal and in a file
+STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes after a signal
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # their messages are written for users
 
 
@@ -33,7 +35,7 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments before the command."""
-        remember(args)
+        _words.set(tuple(args))
         end = args.index("--") if "--" in args else len(args)
         self.debug = "--debug" in args[:end]
         left = [arg for arg in args[:end] if arg != "--debug"] + args[end:]
@@ -42,7 +44,12 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the arguments name, in place of the one that only stands in the list."""
         name, listed, rest = super().resolve_command(ctx, args)
-        return name, listed and _command(self.functions[str(listed.name)]), rest
+        if listed is None:
+            return name, None, rest
+        module, _, function = self.functions[str(listed.name)].rpartition(".")
+        alone = typer.Typer(**PLAIN)
+        alone.command()(getattr(import_module(module), function))
+        return name, typer.main.get_command(alone), rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -58,17 +65,13 @@ class Commands(TyperGroup):
                 raise
             if self.debug:
                 traceback.print_exc()
-            print(f"error: {_message(error)}", file=sys.stderr)
+            text = str(error) or type(error).__name__
+            if isinstance(error, OSError) and error.strerror:
+                text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+            elif not isinstance(error, EXPECTED):
+                text = f"{type(error).__name__}: {text} (run with --debug to see where)"
+            print(f"error: {text}", file=sys.stderr)
             raise typer.Exit(1) from None
-
-
-def _message(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    text = str(error) or type(error).__name__
-    if isinstance(error, EXPECTED):
-        return text
-    return f"{type(error).__name__}: {text} (run with --debug to see where)"
 
 
 def _version(wanted: bool) -> None:
@@ -112,20 +115,7 @@ def make_app(name: str, callback: Callable[..., None], commands: dict[str, str])
     return app
 
 
-def _command(path: str) -> Any:
-    """The command of a function."""
-    module, _, name = path.rpartition(".")
-    alone = typer.Typer(**PLAIN)
-    alone.command()(getattr(import_module(module), name))
-    return typer.main.get_command(alone)
-
-
-_words: ContextVar[tuple[str, ...]] = ContextVar("words", default=())
-
-
-def remember(words: Sequence[str]) -> None:
-    """Keep the words after the name of the program."""
-    _words.set(tuple(words))
+_words: ContextVar[tuple[str, ...]] = ContextVar("words", default=())  # after the name of the program
 
 
 def command_with(further: str) -> str:
@@ -192,5 +182,12 @@ app = make_app("sosbands", options, SHORT)
 def run() -> NoReturn:
     """Run the program with the arguments of the process."""
     stop_on_signals()
-    app(prog_name="sosbands")
+    try:
+        app(prog_name="sosbands")
+    except SystemExit as ended:
+        if ended.code not in STOPPED:
+            raise
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(ended.code))  # an orderly exit may be aborted by threads of pyarrow that still read ahead
     sys.exit(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from sosbands._words import listed, many
 from sosbands.cli.output import Output
 from sosbands.cli.table_files import TableFile
 from sosbands.tables import TableEncoder
-from sosbands.tables.columns import BOOLEAN, CATEGORY, DATE, KINDS, NUMBER, Column, Place, column_of_file, truth
+from sosbands.tables.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Column, Place, column_of_file, truth
 from sosbands.tables.rows import NUMBERS
 
 DATES_AS_NUMBERS = "count dates in a unit from some date, such as days since the first, and give spans of time in one"
@@ -34,12 +34,17 @@ class Columns:
     @classmethod
     def of_model(cls, model: Any, path: Any) -> Columns:
         """Those recorded in a model; the names and numbers that a model from Python has learnt from."""
-        record, encoder = getattr(model, RECORD, None), _encoder_of(model)
+        record, reader = getattr(model, RECORD, None), getattr(model, "reader_", None)
+        encoder = None
+        if reader is not None and (record is not None or reader.model_sees_points):
+            encoder = reader.preprocessor if isinstance(reader.preprocessor, TableEncoder) else None
+        known = {} if encoder is None else encoder.levels_
+        levels = {name: texts for name, texts in known.items() if encoder and name not in encoder.identifiers_}
         if record is not None:
-            return cls(record["kinds"], record["target"], _levels(encoder))
+            return cls(record["kinds"], record["target"], levels)
         names = getattr(model, "feature_names_in_", None)
         if names is not None and encoder is not None:
-            return cls(encoder.kinds_, None, _levels(encoder))
+            return cls(encoder.kinds_, None, levels)
         if names is None or model.reader_.kind != NUMBERS:
             raise ValueError(
                 f"{path} was not written by `sosbands fit` and does not say which columns it needs: fit it from a data "
@@ -47,44 +52,14 @@ class Columns:
             )
         return cls(dict.fromkeys(map(str, names), NUMBER))
 
-    def keep_in(self, model: Any) -> Columns:
-        """Keep names and kinds in a fitted model, which knows its texts."""
-        setattr(model, RECORD, {"kinds": self.kinds, "target": self.target})
-        return Columns(self.kinds, self.target, _levels(_encoder_of(model)))
-
-    @property
-    def features(self) -> list[str]:
-        """Names of the features."""
-        return list(self.kinds)
-
     def of_kind(self, *kinds: str) -> list[str]:
         """Names of the features of some kinds."""
         return [name for name, kind in self.kinds.items() if kind in kinds]
 
-    def check(self, file: TableFile, output: Output, also_used: Sequence[str] = ()) -> None:
-        """Complain about missing columns, and mention those that are not used, by the model or otherwise."""
-        missing = [name for name in self.features if name not in file.names]
-        if missing:
-            raise ValueError(
-                f"{file.path} lacks the columns {listed(missing)} that the model was learnt from (it has "
-                f"{listed(file.names)})"
-            )
-        used = {*self.kinds, *also_used, self.target}
-        unused = [name for name in file.names if name not in used]
-        if unused:
-            output.note(f"columns of {file.path} that the model does not use: {listed(unused)}")
-
     def frame(self, table: Any, file: TableFile, first_row: int = 1) -> Any:
         """The features as a pandas data frame of floats and texts; one error for all columns that do not fit."""
-        pd = need("pandas")
-        found, problems = {}, []
-        for name in self.features:
-            try:
-                found[name] = self._values(name, table, file, first_row)
-            except ValueError as error:
-                problems.append(error)
-        raise_all(problems, file)
-        return pd.DataFrame(found)
+        read = each_of(self.kinds, lambda name: self._values(name, table, file, first_row), file)
+        return need("pandas").DataFrame(read)
 
     def _values(self, name: str, table: Any, file: TableFile, first_row: int) -> Any:
         pd = need("pandas")
@@ -105,31 +80,10 @@ class Columns:
             levels = [text.lower() for text in levels]
         return pd.Series(np.array(levels, dtype=object)[codes], dtype=object)
 
-    def read(self, file: TableFile, target: str | None = None, dropping: Output | None = None) -> tuple[Any, Array]:
-        """All rows: features as a data frame, and the target as finite numbers; `dropping` as in `learn_columns`."""
-        target = target or self.target
-        assert target is not None
-        check_column(file, target)
-        table = file.read([*self.features, *([] if target in self.kinds else [target])])
-        return self.with_target(table, file, read_target(table, target, file, dropping))
-
     def with_target(self, table: Any, file: TableFile, y: Array) -> tuple[Any, Array]:
-        """The rows of a table that have a target."""
+        """The rows of a table that have a target: features as a data frame, and the target."""
         frame, known = self.frame(table, file), ~np.isnan(y)
         return (frame, y) if known.all() else (frame[known].reset_index(drop=True), y[known])
-
-
-def _encoder_of(model: Any) -> TableEncoder | None:
-    """What makes numbers of the columns of a model, if that is known."""
-    reader = getattr(model, "reader_", None)
-    if reader is None or not (hasattr(model, RECORD) or reader.model_sees_points):
-        return None
-    return reader.preprocessor if isinstance(reader.preprocessor, TableEncoder) else None
-
-
-def _levels(encoder: TableEncoder | None) -> dict[str, list[str]]:
-    known = {} if encoder is None else encoder.levels_
-    return {name: texts for name, texts in known.items() if encoder and name not in encoder.identifiers_}
 
 
 def learn_columns(
@@ -152,25 +106,27 @@ def learn_columns(
         raise ValueError(f"{file.path} has no column left to learn from besides the target {target!r}")
     table = file.read([*features, target])
     y = read_target(table, target, file, dropping)
-    kinds: dict[str, str] = {}
-    problems = []
-    for name in features:
-        try:
-            kinds[name] = CATEGORY if name in as_category else kind_of(cells_of(table, name, file))
-        except ValueError as error:
-            problems.append(error)
-    raise_all(problems, file)
+    kinds = each_of(
+        features, lambda name: CATEGORY if name in as_category else kind_of(cells_of(table, name, file)), file
+    )
     columns = Columns(kinds, target)
     return columns, *columns.with_target(table, file, y)
 
 
-def raise_all(problems: Sequence[ValueError], file: TableFile) -> None:
-    """One error for several columns, a line for each."""
+def each_of(names: Iterable[str], read: Callable[[str], Any], file: TableFile) -> dict[str, Any]:
+    """What is read of each column; one error for all that cannot be, a line for each."""
+    found, problems = {}, []
+    for name in names:
+        try:
+            found[name] = read(name)
+        except ValueError as error:
+            problems.append(error)
     if len(problems) == 1:
         raise problems[0]
     if problems:
         told = "\n".join(f"  {str(error).removeprefix(f'{file.path}: ')}" for error in problems)
         raise ValueError(f"{file.path}: {len(problems)} columns cannot be read\n{told}")
+    return found
 
 
 def cells_of(table: Any, name: str, file: TableFile, kind: str | None = None, first_row: int = 1) -> Column:
@@ -193,28 +149,22 @@ def read_target(table: Any, name: str, file: TableFile, dropping: Output | None 
         column = cells_of(table, name, file, NUMBER)
         values = column.numbers(NUMBER)
     except ValueError as error:
-        advice = f"; {DATES_AS_NUMBERS}" if _holds_times(table, name, file) else ""
+        try:  # dates or spans of time, also as texts
+            times = need("pyarrow.types").is_temporal(table[name].type) or cells_of(table, name, file).decided() == DATE
+        except ValueError:
+            times = False
+        advice = f"; {DATES_AS_NUMBERS}" if times else ""
         raise ValueError(f"{error} (the target must be numbers{advice})") from error
     missing = np.flatnonzero(np.isnan(values))
     if len(missing) == len(values):
         raise column.error("the target is missing in every row")
-    if len(missing) and dropping is None:
+    if len(missing):
         number = f"{len(missing)} of {many(len(values), 'row')}"
-        raise column.error(
-            f"the target is missing, in {number} in all; correct them, or leave them out with --drop-missing-target",
-            int(missing[0]),
-        )
-    if len(missing) and dropping is not None:
-        dropping.note(f"{len(missing)} of {many(len(values), 'row')} left out, as their target {name!r} is missing")
+        if dropping is None:
+            problem = f"the target is missing, in {number} in all; correct them, or leave them out with"
+            raise column.error(f"{problem} --drop-missing-target", int(missing[0]))
+        dropping.note(f"{number} left out, as their target {name!r} is missing")
     return values
-
-
-def _holds_times(table: Any, name: str, file: TableFile) -> bool:
-    """Whether a column is one of dates or spans of time, also as texts."""
-    try:
-        return need("pyarrow.types").is_temporal(table[name].type) or cells_of(table, name, file).decided() == DATE
-    except ValueError:
-        return False
 
 
 def check_column(file: TableFile, name: str) -> None:
@@ -233,18 +183,16 @@ class Tally:
     missing: Counter[str] = field(default_factory=Counter)
     unseen: dict[str, Counter[str]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._known = {name: set(texts) for name, texts in self.columns.levels.items()}
-
-    def count(self, frame: Any) -> None:
-        """Count missing numbers, and texts that the learning rows do not have."""
+    def count(self, frame: Any) -> Tally:
+        """Count missing numbers, and texts that the learning rows do not have, in further rows."""
         for name in self.columns.of_kind(NUMBER, DATE, BOOLEAN):
             cells = frame[name]
             self.missing[name] += int((cells.isna() | (cells == "")).sum())
-        for name, known in self._known.items():
-            found = frame[name].value_counts()
+        for name, texts in self.columns.levels.items():
+            known, found = set(texts), frame[name].value_counts()
             new = {text: int(count) for text, count in found.items() if text not in known}
             self.unseen.setdefault(name, Counter()).update(new)
+        return self
 
     def report(self, output: Output) -> None:
         """Say it."""
@@ -259,17 +207,3 @@ class Tally:
                     f"texts in {name!r} that no learning row has count as rare or unknown: {shown}, in "
                     f"{many(sum(texts.values()), 'row')}"
                 )
-
-
-def kinds_in_words(columns: Columns) -> str:
-    """Such as "8 columns: 6 numbers, 2 categories"."""
-    counts = [(kind, len(columns.of_kind(kind))) for kind in KINDS]
-    shown = ", ".join(many(count, kind) for kind, count in counts if count).replace("categorys", "categories")
-    return f"{many(len(columns.kinds), 'column')}: {shown}"
-
-
-def report_gaps(columns: Columns, frame: Any, output: Output) -> None:
-    """Say what had to be made up for in rows that were read at once."""
-    tally = Tally(columns)
-    tally.count(frame)
-    tally.report(output)

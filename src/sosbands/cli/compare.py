@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,20 +22,14 @@ from sosbands.baselines import METHODS, make_method
 from sosbands.cli import options
 from sosbands.cli.app import Stopped
 from sosbands.cli.columns import Columns, learn_columns
-from sosbands.cli.estimators import (
-    GivenModel,
-    band_regressor,
-    check_model,
-    introduce,
-    point_model,
-    table_preprocessor,
-)
+from sosbands.cli.estimators import OWN_RESIDUALS, GivenModel, band_regressor, check_model, introduce, point_model
 from sosbands.cli.options import option
 from sosbands.cli.output import Output, stages, wrapped
-from sosbands.cli.table_files import check_output, open_table, table_suffix, write_rows
-from sosbands.comparison import ComparisonResult, judgement
+from sosbands.cli.table_files import check_suffix, open_table, write_rows
 from sosbands.comparison import compare as run_comparison
+from sosbands.comparison import judgement
 from sosbands.regressors import PAPER_SETTINGS
+from sosbands.tables import TableEncoder
 from sosbands.tuning import Rules
 
 SOS, PAPER, SPLIT = "sos", "sos-paper", "split"
@@ -95,8 +89,8 @@ def compare(
     says = Output(json)
     inputs = [data, *point.files]
     if output is not None:
-        table_suffix(output, "output")
-        check_output(output, apart_from=inputs)
+        check_suffix(output, "output")
+        check_place(output, "output", apart_from=inputs)
     if store is not None:
         check_place(store, "--store", apart_from=inputs)
         if output is not None and same_file(store, output):
@@ -112,9 +106,7 @@ def compare(
             frame, y = frame.iloc[chosen].reset_index(drop=True), y[chosen]
         step(f"{many(len(y), 'row')}; {many(len(methods) * repetitions, 'run')} of {many(len(methods), 'method')}")
     bands = limits.settings(score, choice)
-    dial = {name: bands.pop(name) for name in ("symmetry_penalty", "lengthscale")}
-    maker = MethodMaker(columns, given, dial, bands, confidence_level)
-    made = {name: maker.make(name) for name in methods}
+    made = {name: method_of(name, columns, given, bands, confidence_level) for name in methods}
     with says.listening():
         try:
             result = run_comparison(
@@ -135,76 +127,32 @@ def compare(
             raise
     if len(result.failures) == len(result.rows):
         raise ValueError(f"every run failed, the first with {result.failures[0]['error']}")
-    result = with_relative_width(result)
-    shown = [name for name in SHOWN if name in result.metrics]
-    table = result.table(shown)
-    if output is not None:
-        write_rows(output, [{name: _rounded(cell) for name, cell in row.items()} for row in table])
-    with says.listening():
-        text, found = _told(result, methods, shown)
-    says.result(text, found)
-
-
-@dataclass(frozen=True)
-class MethodMaker:
-    """Unfitted methods for a table; random state and calibration rows are those of each repetition."""
-
-    columns: Columns
-    point_model: str | GivenModel
-    dial: dict[str, Any]
-    bands: dict[str, Any]
-    level: float
-
-    def make(self, name: str) -> Any:
-        """The method of this name. A model of the user's sees the table as it is, every other method numbers."""
-        common: dict[str, Any] = {"confidence_level": self.level, "calibration_size": None}
-        settings = {**self.dial, **(self.bands if name == SOS else PAPER_BANDS)} if name in (SOS, PAPER) else {}
-        if isinstance(self.point_model, GivenModel) and name in AROUND_MODEL:
-            return self._around(self.point_model, name, {**settings, **common})
-        if not isinstance(self.point_model, GivenModel):
-            common["estimator"] = point_model(self.point_model, seed=None, jobs=None)
-        method = SoSBandRegressor(**settings, **common) if name in (SOS, PAPER) else make_method(name, **common)
-        return TableMethod(method, table_preprocessor(self.columns, scale=False))
-
-    def _around(self, given: GivenModel, name: str, settings: dict[str, Any]) -> Any:
-        if name in (SOS, PAPER):
-            return band_regressor(self.columns, given, seed=None, jobs=None, **settings)
-        settings |= {"estimator": given.pipeline(self.columns), "residuals": given.residuals}
-        if name == "local":
-            forest = RandomForestRegressor(min_samples_leaf=10)
-            settings["scale_estimator"] = make_pipeline(table_preprocessor(self.columns, scale=False), forest)
-        return make_method(name, **settings)
-
-
-def with_relative_width(result: ComparisonResult) -> ComparisonResult:
-    """The same rows, with each mean width over that of split conformal prediction on the same rows, if that ran."""
     split = {row["repetition"]: row.get("mean_width", 0.0) for row in result.rows if row["method"] == SPLIT}
-    rows = []
+    rows_with = []  # the mean width over that of split conformal prediction on the same rows, if that ran
     for row in result.rows:
         width = split.get(row["repetition"], 0.0)
         known = {RELATIVE: row["mean_width"] / width} if "mean_width" in row and 0 < width < np.inf else {}
-        rows.append({**row, **known})
-    return replace(result, rows=rows)
-
-
-def _rounded(value: Any) -> Any:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def _told(result: ComparisonResult, methods: list[str], shown: list[str]) -> tuple[str, dict[str, Any]]:
-    """The result in words and as data."""
-    differences = result.differences("interval_score", reference=methods[0]) if len(methods) > 1 else []
-    text = result.describe(shown)
+        rows_with.append({**row, **known})
+    result = replace(result, rows=rows_with)
+    shown = [name for name in SHOWN if name in result.metrics]
+    table = result.table(shown)
+    if output is not None:
+        rounded = [
+            {name: float(f"{cell:.6g}") if isinstance(cell, float) else cell for name, cell in row.items()}
+            for row in table
+        ]
+        write_rows(output, rounded)
+    with says.listening():
+        differences = result.differences("interval_score", reference=methods[0]) if len(methods) > 1 else []
+        text, verdict = result.describe(shown), judgement(result)
     if differences:
-        compared = f"Difference of the interval score (lower is better) to {methods[0]}"
-        several = any(row["n"] > 1 for row in differences)
-        sure = "with a 95 % confidence interval; one that holds 0 shows no difference"
-        explained = f"{compared}, {sure if several else 'of which one repetition gives no confidence interval'}"
+        sure = "of which one repetition gives no confidence interval"
+        if any(row["n"] > 1 for row in differences):
+            sure = "with a 95 % confidence interval; one that holds 0 shows no difference"
+        explained = f"Difference of the interval score (lower is better) to {methods[0]}, {sure}"
         text += f"\n\n{wrapped(explained)}\n\n{differences!r}"
-    verdict = judgement(result)
-    if verdict:
-        text += f"\n\n{wrapped(verdict)}"
-    data = {
+    text += f"\n\n{wrapped(verdict)}" if verdict else ""
+    found = {
         "confidence_level": result.confidence_level,
         "n_learning": result.sizes.n_learn,
         "n_calibration": result.sizes.n_calibration,
@@ -215,7 +163,29 @@ def _told(result: ComparisonResult, methods: list[str], shown: list[str]) -> tup
         "judgement": verdict,
         "rows": result.rows,
     }
-    return text, data
+    says.result(text, found)
+
+
+def method_of(name: str, columns: Columns, model: str | GivenModel, bands: dict[str, Any], level: float) -> Any:
+    """An unfitted method for a table; random state and calibration rows are those of each repetition.
+
+    A model of the user's sees the table as it is, every other method numbers.
+    """
+    settings: dict[str, Any] = {"confidence_level": level, "calibration_size": None}
+    if name in (SOS, PAPER):
+        dial = {each: bands[each] for each in ("symmetry_penalty", "lengthscale")}
+        settings |= bands if name == SOS else {**dial, **PAPER_BANDS}
+    numbers = TableEncoder(columns.kinds, scale=False)
+    if isinstance(model, GivenModel) and name in AROUND_MODEL:
+        if name in (SOS, PAPER):
+            return band_regressor(columns, model, seed=None, jobs=None, **settings)
+        settings |= {"estimator": model.pipeline(columns), "residuals": OWN_RESIDUALS[model.is_fitted]}
+        if name == "local":
+            settings["scale_estimator"] = make_pipeline(numbers, RandomForestRegressor(min_samples_leaf=10))
+        return make_method(name, **settings)
+    if not isinstance(model, GivenModel):
+        settings["estimator"] = point_model(model, seed=None, jobs=None)
+    return TableMethod(SoSBandRegressor(**settings) if name in (SOS, PAPER) else make_method(name, **settings), numbers)
 
 
 class TableMethod(BaseEstimator):  # type: ignore[misc]

@@ -17,19 +17,15 @@ from sosbands._words import listed, many
 from sosbands.cli.columns import Columns
 from sosbands.cli.output import Output
 from sosbands.point_models import GaussianProcess
-from sosbands.saving.files import check_savable
+from sosbands.saving.files import dumped
 from sosbands.tables import TableEncoder
 from sosbands.tables.columns import BOOLEAN, CATEGORY, DATE
 
 MODELS = ("auto", "gp", "forest", "boosting", "linear", "spline")
 PICKLES = (".joblib", ".pkl", ".pickle")
 TRIED_ROWS = 5  # by which a model shows that it predicts
+OWN_RESIDUALS = {True: "in-sample", False: "out-of-fold"}  # a model that is used as it is has not seen the rows
 RESIDUALS = {"gp": "leave-one-out", "spline": "in-sample"}  # as the library's rule, which knows no pipelines
-
-
-def table_preprocessor(columns: Columns, *, scale: bool = True, mark_gaps: bool = True) -> TableEncoder:
-    """What makes numbers of data frames with these columns."""
-    return TableEncoder(columns.kinds, scale=scale, mark_gaps=mark_gaps)
 
 
 def point_model(name: str, *, seed: int | None, jobs: int | None) -> Any:
@@ -52,7 +48,7 @@ def check_model(name: str | GivenModel, columns: Columns) -> None:
     """Complain about a model that cannot use these columns."""
     if name == "spline" and (len(columns.kinds) != 1 or columns.of_kind(CATEGORY, BOOLEAN)):
         raise ValueError(
-            f"--model spline needs one column of numbers, there are {len(columns.kinds)}: {listed(columns.features)}; "
+            f"--model spline needs one column of numbers, there are {len(columns.kinds)}: {listed(columns.kinds)}; "
             "leave others out with --drop"
         )
 
@@ -65,17 +61,16 @@ def band_regressor(
 
     check_model(model, columns)
     if isinstance(model, GivenModel):
-        settings["residuals"] = model.residuals
-        table = table_preprocessor(columns)
-        return SoSBandRegressor(model.pipeline(columns), preprocessor=table, random_state=seed, n_jobs=jobs, **settings)
-    regressor = point_model(model, seed=seed, jobs=jobs)
-    if regressor is not None:
-        table = table_preprocessor(columns, mark_gaps=model != "spline")  # which takes one column
-        regressor = Pipeline([("table", table), ("model", regressor)])
-        settings["residuals"] = RESIDUALS.get(model, "out-of-fold")
-    return SoSBandRegressor(
-        regressor, preprocessor=table_preprocessor(columns), random_state=seed, n_jobs=jobs, **settings
-    )
+        settings["residuals"] = OWN_RESIDUALS[model.is_fitted]
+        regressor = model.pipeline(columns)
+    else:
+        regressor = point_model(model, seed=seed, jobs=jobs)
+        if regressor is not None:
+            table = TableEncoder(columns.kinds, mark_gaps=model != "spline")  # which takes one column
+            regressor = Pipeline([("table", table), ("model", regressor)])
+            settings["residuals"] = RESIDUALS.get(model, "out-of-fold")
+    table = TableEncoder(columns.kinds)
+    return SoSBandRegressor(regressor, preprocessor=table, random_state=seed, n_jobs=jobs, **settings)
 
 
 def is_given(text: str) -> bool:
@@ -103,18 +98,31 @@ class GivenModel:
     @classmethod
     def read(cls, source: str, *, refit: bool = False) -> GivenModel:
         """Read the file, or import the module: code in them runs."""
+        from sklearn.base import is_classifier
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
+
         found = _read_file(source) if Path(source).suffix.lower() in PICKLES else _imported(source)
-        _check_regressor(source, found)
-        fitted = _is_fitted(found) and not refit
+        kind = type(found).__name__
+        if not hasattr(found, "predict"):
+            raise ValueError(f"--model {source} is a {kind} without predict: expected a regressor")
+        if hasattr(found, "predict_interval"):
+            raise ValueError(f"--model {source} is a {kind}, which has intervals of its own: expected a regressor")
+        if is_classifier(found):
+            raise ValueError(f"--model {source} is the classifier {kind}: expected a regressor")
+        fitted = not refit
+        if fitted and hasattr(found, "fit"):
+            try:
+                check_is_fitted(found)
+            except NotFittedError:
+                fitted = False
         if not fitted and not (hasattr(found, "fit") and hasattr(found, "get_params")):
-            raise ValueError(
-                f"--model {source}: a {type(found).__name__} cannot be copied and fitted, expected a regressor"
-            )
+            raise ValueError(f"--model {source}: a {kind} cannot be copied and fitted, expected a regressor")
         return cls(source, found, fitted)
 
     def names(self, columns: Columns) -> list[str]:
         """The columns that a fitted model wants, in its order; all columns for any other."""
-        model, features = self.regressor, columns.features
+        model, features = self.regressor, list(columns.kinds)
         wanted = getattr(model, "feature_names_in_", None) if self.is_fitted else None
         if wanted is not None:
             missing = [str(name) for name in wanted if name not in features]
@@ -149,30 +157,6 @@ class GivenModel:
         table = TableColumns(names, texts, booleans, dates, as_array=as_array)
         model = FrozenEstimator(self.regressor) if self.is_fitted else clone(self.regressor)
         return Pipeline([("table", table), ("model", model)])
-
-    @property
-    def residuals(self) -> str:
-        """Which residuals say how far the model is off: a model that is used as it is has not seen the rows."""
-        return "in-sample" if self.is_fitted else "out-of-fold"
-
-    def try_out(self, says: Output, columns: Columns, frame: Any, data: Path) -> None:
-        """Say of a fitted model how it is used, after it has predicted a few rows: if it fails, then at once."""
-        some = frame.head(TRIED_ROWS)
-        try:
-            found = np.asarray(self.pipeline(columns).predict(some), dtype=float)
-        except Exception as error:
-            raise ValueError(
-                f"--model {self.source} fails to predict rows of {data} ({type(error).__name__}: {error})"
-            ) from error
-        if found.shape not in ((len(some),), (len(some), 1)) or not np.isfinite(found).all():
-            raise ValueError(
-                f"--model {self.source} gives {np.array2string(found, precision=4)} for {many(len(some), 'row')}: "
-                "expected a finite number for each"
-            )
-        says.note(
-            f"{self.source} is fitted already and used as it is: none of these rows should be among those that it was "
-            "fitted to, else intervals are too narrow; --refit fits a copy to the learning rows"
-        )
 
 
 def _read_file(source: str) -> Any:
@@ -211,42 +195,28 @@ def _imported(source: str) -> Any:
     return found
 
 
-def _check_regressor(source: str, found: Any) -> None:
-    from sklearn.base import is_classifier
-
-    if not hasattr(found, "predict"):
-        raise ValueError(f"--model {source} is a {type(found).__name__} without predict: expected a regressor")
-    if hasattr(found, "predict_interval"):
-        raise ValueError(
-            f"--model {source} is a {type(found).__name__}, which has intervals of its own: expected a regressor"
-        )
-    if is_classifier(found):
-        raise ValueError(f"--model {source} is the classifier {type(found).__name__}: expected a regressor")
-
-
-def _is_fitted(model: Any) -> bool:
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted
-
-    if not hasattr(model, "fit"):
-        return True
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    return True
-
-
 def introduce(
     model: str | GivenModel, says: Output, columns: Columns, frame: Any, data: Path, *, to_save: bool = False
 ) -> None:
-    """Complain of a model of the user's that fails on these rows, or that no file can hold; say how it is used."""
+    """Complain of a model of the user's that no file can hold, or that fails on a few rows; say how it is used."""
     if not isinstance(model, GivenModel):
         return
+    source, some = f"--model {model.source}", frame.head(TRIED_ROWS)
     if to_save:
         try:
-            check_savable(model.regressor)
+            dumped(model.regressor)
         except ValueError as error:
-            raise ValueError(f"--model {model.source}: {error}") from error
-    if model.is_fitted:
-        model.try_out(says, columns, frame, data)
+            raise ValueError(f"{source}: {error}") from error
+    if not model.is_fitted:
+        return
+    try:
+        found = np.asarray(model.pipeline(columns).predict(some), dtype=float)
+    except Exception as error:
+        raise ValueError(f"{source} fails to predict rows of {data} ({type(error).__name__}: {error})") from error
+    if found.shape not in ((len(some),), (len(some), 1)) or not np.isfinite(found).all():
+        given, rows = np.array2string(found, precision=4), many(len(some), "row")
+        raise ValueError(f"{source} gives {given} for {rows}: expected a finite number for each")
+    says.note(
+        f"{model.source} is fitted already and used as it is: none of these rows should be among those that it was "
+        "fitted to, else intervals are too narrow; --refit fits a copy to the learning rows"
+    )

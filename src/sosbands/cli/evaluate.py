@@ -10,24 +10,16 @@ import numpy as np
 from sosbands._types import Array
 from sosbands._words import many
 from sosbands.cli import options
-from sosbands.cli.opened import BOTH, UPPER, Asked, Opened, split_width
+from sosbands.cli.opened import BOTH, LOWER, UPPER, Asked, Opened, split_width
 from sosbands.cli.output import Output, percent, short, stages
 from sosbands.comparison.text_table import TextTable
 from sosbands.conformal import conformal_rank
-from sosbands.conformal.asked import Intervals
 
 UNLIKELY = 1e-3
 COUNTS = ("n", "n_infinite", "n_empty")
 OF_BOTH_ENDS = (
-    "coverage_lower",
-    "coverage_upper",
-    "mean_width",
-    "median_width",
-    "interval_score",
-    "distance_correlation",
-    "worst_set_coverage_lower",
-    "worst_set_coverage_upper",
-    "n_empty",
+    *("mean_width", "median_width", "interval_score", "distance_correlation", "n_empty"),
+    *(f"{name}_{end}" for name in ("coverage", "worst_set_coverage") for end in (LOWER, UPPER)),
 )
 # What is shown, in this order; HSIC has the squared unit of the target, and no meaning of its own.
 MEANINGS = {
@@ -83,15 +75,22 @@ def evaluate(
         _doubt(says, fitted, asked, metrics, level)
     named = " and ".join(percent(level) for level in levels)
     ends = "intervals" if asked.side == BOTH else f"{asked.side} ends"
+    one, promised = len(levels) == 1, "aimed at" if fitted.calibration_.copies else "promised"
+    words = {"level": percent(levels[0]) if one else "the level", "promised": promised}
+    headings = ["value"] if one else [percent(level) for level in levels]
+    rows = []  # a line for each metric, with what it means
+    for metric in found[0]:
+        values = {name: short(each[metric]) for name, each in zip(headings, found, strict=True)}
+        rows.append({"metric": metric, **values, "meaning": MEANINGS[metric].format(**words)})
     each = [{"confidence_level": level, **metrics} for level, metrics in zip(levels, found, strict=True)]
     says.result(
-        f"{named} {ends} of {model} on {data}\n\n{_table(found, levels, bool(fitted.calibration_.copies))!r}",
-        {"side": asked.side, **(each[0] if len(each) == 1 else {"levels": each})},
+        f"{named} {ends} of {model} on {data}\n\n{TextTable(rows)!r}",
+        {"side": asked.side, **(each[0] if one else {"levels": each})},
     )
 
 
 def _metrics(opened: Opened, frame: Any, y: Array, labels: Any, level: float) -> dict[str, Any]:
-    """All that is measured, by name, in the order of the table."""
+    """All that is measured, by name, in the order of the table; one end has measures of its own."""
     asked = opened.asked
     row = opened.fitted.evaluate(frame, y, level, side=asked.side, groups=labels)
     split = split_width(opened.fitted, asked.side, level, labels)
@@ -99,33 +98,20 @@ def _metrics(opened: Opened, frame: Any, y: Array, labels: Any, level: float) ->
     if asked.side != BOTH:
         width, relative = "mean_reach", "relative_reach"
         row = {name: value for name, value in row.items() if name not in OF_BOTH_ENDS}
-        row |= _of_one_end(asked, y, opened.intervals(frame, labels, [level]))
+        ends, upper = opened.intervals(frame, labels, [level]), asked.side == UPPER
+        end = (ends.upper if upper else ends.lower)[:, 0]
+        share = level if upper else 1 - level  # of the rows that lie below the end
+        with np.errstate(invalid="ignore"):
+            loss = np.maximum(share * (y - end), (share - 1) * (y - end))
+        infinite = float(np.count_nonzero(np.isinf(end)))
+        row |= {
+            "mean_reach": float(asked.width(ends).mean()),
+            "quantile_loss": float(loss.mean()),
+            "n_infinite": infinite,
+        }
     if 0 < split < np.inf:
         row[relative] = row[width] / split
     return {name: int(row[name]) if name in COUNTS else row[name] for name in MEANINGS if name in row}
-
-
-def _of_one_end(asked: Asked, y: Array, found: Intervals) -> dict[str, float]:
-    """Distance of one end from the prediction, its loss, and how often there is none."""
-    (level,), upper = found.levels, asked.side == UPPER
-    end = (found.upper if upper else found.lower)[:, 0]
-    share = level if upper else 1 - level  # of the rows that lie below the end
-    with np.errstate(invalid="ignore"):
-        loss = np.maximum(share * (y - end), (share - 1) * (y - end))
-    infinite = float(np.count_nonzero(np.isinf(end)))
-    return {"mean_reach": float(asked.width(found).mean()), "quantile_loss": float(loss.mean()), "n_infinite": infinite}
-
-
-def _table(found: list[dict[str, Any]], levels: list[float], cross: bool) -> TextTable:
-    """A line for each metric, with what it means."""
-    one = len(levels) == 1
-    names = ["value"] if one else [percent(level) for level in levels]
-    words = {"level": percent(levels[0]) if one else "the level", "promised": "aimed at" if cross else "promised"}
-    rows = []
-    for metric in found[0]:
-        values = {name: short(each[metric]) for name, each in zip(names, found, strict=True)}
-        rows.append({"metric": metric, **values, "meaning": MEANINGS[metric].format(**words)})
-    return TextTable(rows)
 
 
 def _doubt(says: Output, fitted: Any, asked: Asked, metrics: dict[str, Any], level: float) -> None:

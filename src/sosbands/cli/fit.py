@@ -10,23 +10,24 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._files import check_place
 from sosbands._types import Array
 from sosbands._words import many
 from sosbands.cli import options
 from sosbands.cli.app import choice_ends_early
-from sosbands.cli.columns import Columns, kinds_in_words, learn_columns, report_gaps
+from sosbands.cli.columns import RECORD, Columns, Tally, learn_columns
 from sosbands.cli.estimators import band_regressor, introduce
-from sosbands.cli.opened import BOTH, UPPER, Asked, labels_of, record_split, trust_options
+from sosbands.cli.opened import ASKED, BOTH, UPPER, Asked, labels_of, record_split
 from sosbands.cli.options import flag, option
 from sosbands.cli.output import Output, percent, stages, wrapped
-from sosbands.cli.table_files import TableFile, check_output, open_table
+from sosbands.cli.table_files import TableFile, open_table
 from sosbands.conformal import points_needed, side_levels
 from sosbands.conformal.asked import SIDES
 from sosbands.point_models import ModelBlend
 from sosbands.point_models.user_model import model_name
-from sosbands.regressors.checks import is_cross
 from sosbands.saving import save
-from sosbands.tables.rows import held_back
+from sosbands.tables.columns import KINDS
+from sosbands.tables.rows import AUTO, held_back
 
 FEW = 20  # learning rows, from which hardly anything can be learnt
 
@@ -55,10 +56,11 @@ def fit(  # noqa: PLR0913
     calibration: str = options.CALIBRATION,
     score: str = options.SCORE,
     calibration_size: Any = option(
-        "0.5",
+        AUTO,
         "SIZE",
-        "Fraction or number of the rows that are held back for calibration; cross: all rows are learnt from and "
-        "calibrated on, which takes six times as long and is proven for less.",
+        "Fraction or number of the rows that are held back for calibration; auto: a quarter, more of few rows. "
+        "out-of-fold: all rows are learnt from and calibrated on by what folds have held out, which is not proven; "
+        "cross: the same by copies of the model, which takes six times as long and is proven for less.",
         parser=options.read_size,
     ),
     choice: options.BandChoice,
@@ -70,6 +72,7 @@ def fit(  # noqa: PLR0913
         callback=options.read_levels,
     ),
     limits: options.BandLimits,
+    scale: options.TargetOptions,
     reading: options.Reading,
     seed: int = options.SEED,
     jobs: int | None = options.JOBS,
@@ -84,14 +87,18 @@ def fit(  # noqa: PLR0913
       sosbands fit train.csv --target price -o price.model
     """  # noqa: D301
     says = Output(json)
-    check_output(output, apart_from=[data, *point.files])
+    check_place(output, "output", apart_from=[data, *point.files])
     file = open_table(data)
-    settings = limits.settings(score, choice) | {
-        "confidence_level": confidence_level,
-        "calibration": calibration if side == BOTH else "asymmetric",
-        "calibration_size": calibration_size,
-        "nested_coverages": sorted(map(float, nested_coverages)) or None,
-    }
+    settings = (
+        limits.settings(score, choice)
+        | scale.settings()
+        | {
+            "confidence_level": confidence_level,
+            "calibration": calibration if side == BOTH else "asymmetric",
+            "calibration_size": calibration_size,
+            "nested_coverages": sorted(map(float, nested_coverages)) or None,
+        }
+    )
     clock = time.perf_counter()
     with says.listening(), stages("learning", shown=not json) as step:
         point_model = point.read()
@@ -104,16 +111,20 @@ def fit(  # noqa: PLR0913
         with choice_ends_early():
             fitted = regressor.fit(frame, y, groups=labels)
     seconds = time.perf_counter() - clock
-    columns = columns.keep_in(fitted)
-    Asked(side, groups).record(fitted)
+    setattr(fitted, RECORD, {"kinds": columns.kinds, "target": columns.target})
+    columns = Columns.of_model(fitted, output)  # with the texts of each
+    setattr(fitted, ASKED, {"side": side, "groups": groups})
     record_split(fitted, frame, y, labels)
-    report_gaps(columns, frame, says)
+    Tally(columns).count(frame).report(says)
     trust = list(save(fitted, output))
-    learnt = f"Learnt {columns.target!r} from {kinds_in_words(columns)}, in {seconds:.1f} s.\n{words_of(fitted)}"
-    command = f"sosbands predict {shlex.quote(str(output))} NEW.csv -o OUT.csv {trust_options(trust)}".rstrip()
+    counts = [(kind, len(columns.of_kind(kind))) for kind in KINDS]
+    kinds = ", ".join(many(count, kind) for kind, count in counts if count).replace("categorys", "categories")
+    learnt = f"Learnt {columns.target!r} from {many(len(columns.kinds), 'column')}: {kinds}, in {seconds:.1f} s."
+    command = f"sosbands predict {shlex.quote(str(output))} NEW.csv -o OUT.csv"
+    command += "".join(f" --trust {name}" for name in trust)
     with says.listening():
         found = _data(fitted, columns, output, trust, seconds)
-    says.result(f"{wrapped(learnt)}\nSaved to {output}. Next:\n  {command}", found)
+    says.result(f"{wrapped(learnt)}\n{wrapped(words_of(fitted))}\nSaved to {output}. Next:\n  {command}", found)
 
 
 def _read(
@@ -139,9 +150,9 @@ def _read(
 
 def _note_few_rows(says: Output, n: int, size: float | int | str, level: float, kind: Any, side: str) -> None:
     """Say before the work begins that a calibration size leaves too few rows to calibrate on, or to learn from."""
-    if is_cross(size):
+    if isinstance(size, str):
         return
-    held = held_back(n, size)  # type: ignore[arg-type]
+    held = held_back(n, size)
     needed = max(map(points_needed, side_levels(level, "symmetric" if side != BOTH else kind)))
     if held < needed:
         says.note(
@@ -169,6 +180,7 @@ def words_of(fitted: Any, *, detail: bool = False) -> str:
 def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: float) -> dict[str, Any]:
     """What was learnt, for programs; of groups the quantiles, of cross-calibration none; the weights of a blend."""
     asked, calibration, point = Asked.of_model(fitted), fitted.calibration_, fitted.estimator_
+    noise, tuning = fitted.noise_, fitted.tuning_
     quantile: Any = None
     if asked.groups is not None and not calibration.copies:
         labels = np.unique(calibration.groups).tolist()
@@ -189,30 +201,22 @@ def _data(fitted: Any, columns: Columns, path: Path, trust: list[str], seconds: 
         "side": asked.side,
         "groups": asked.groups,
         "quantile": quantile,
-        **_chosen(fitted),
-        "mean_lower": fitted.noise_.mean_lower,
-        "mean_upper": fitted.noise_.mean_upper,
-        "certificate": fitted.noise_.certificate,
+        "base_scale": noise.view.base_scale,
+        "noise_features": noise.view.noise_features,
+        "lengthscale": noise.lengthscale,
+        "width_penalty": noise.settings.width_penalty,
+        "learning_coverage": noise.settings.learning_coverage,
+        "nested_coverages": None if noise.nested is None else list(noise.nested.coverages),
+        "symmetry_penalty": noise.settings.symmetry_penalty,
+        "conformal_score": noise.score.name,
+        "reasons": [] if tuning is None else list(tuning.reasons),
+        "timed_out": tuning is not None and tuning.timed_out,
+        "mean_lower": noise.mean_lower,
+        "mean_upper": noise.mean_upper,
+        "certificate": noise.certificate,
         "point_model": model_name(point),
         "members": members,
         "summary": words_of(fitted, detail=True),
         "trust": trust,
         "seconds": seconds,
-    }
-
-
-def _chosen(fitted: Any) -> dict[str, Any]:
-    """What is in use of all that the data may choose, and why."""
-    tuning = fitted.tuning_
-    return {
-        "base_scale": fitted.noise_.view.base_scale,
-        "noise_features": fitted.noise_.view.noise_features,
-        "lengthscale": fitted.noise_.lengthscale,
-        "width_penalty": fitted.noise_.settings.width_penalty,
-        "learning_coverage": fitted.noise_.settings.learning_coverage,
-        "nested_coverages": None if fitted.noise_.nested is None else list(fitted.noise_.nested.coverages),
-        "symmetry_penalty": fitted.noise_.settings.symmetry_penalty,
-        "conformal_score": fitted.noise_.score.name,
-        "reasons": [] if tuning is None else list(tuning.reasons),
-        "timed_out": tuning is not None and tuning.timed_out,
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sosbands._files import check_place
 from sosbands._types import Array
 from sosbands._words import many
 from sosbands.cli import options
@@ -15,14 +16,14 @@ from sosbands.cli.fit import words_of
 from sosbands.cli.opened import BOTH, Asked, Opened, update_split
 from sosbands.cli.options import flag, option
 from sosbands.cli.output import Output, percent, save_figure, short, stages, wrapped
-from sosbands.cli.table_files import check_output, table_suffix, write_rows
+from sosbands.cli.table_files import check_suffix, write_rows
 from sosbands.comparison.text_table import TextTable
-from sosbands.online import Monitoring
 from sosbands.online import monitor as follow
 from sosbands.plotting import plot_monitoring
 from sosbands.regressors.summary import paragraphs
 
 PICTURES = (".png", ".pdf", ".svg")
+OF_ROWS = ("inside", "width", "adaptive_inside", "adaptive_width", "log10_martingale")
 BLOCKS = 10  # rows of the table that is printed
 SIZE, PARTS = (8.4, 7.6), (1.2, 1, 1.2)  # of the picture, and of its parts
 
@@ -56,12 +57,11 @@ def monitor(
       sosbands monitor price.model since-may.csv --target price -o monitor.png
     """  # noqa: D301
     says = Output(json)
-    if output.suffix.lower() not in PICTURES:
-        raise ValueError(f"output {output}: expected a name that ends in {', '.join(PICTURES)}")
-    check_output(output, apart_from=[model, data])
+    check_suffix(output, "output", PICTURES)
+    check_place(output, "output", apart_from=[model, data])
     if table is not None:
-        table_suffix(table, "table")
-        check_output(table, apart_from=[model, data, output])
+        check_suffix(table, "table")
+        check_place(table, "output", apart_from=[model, data, output])
     opened = Opened.of(says, model, trust, data)
     if opened.asked.side != BOTH:
         raise ValueError(f"{model} was made for {opened.asked.side} ends alone: expected a model of both ends")
@@ -73,64 +73,24 @@ def monitor(
         found = follow(opened.fitted, frame, y, level=alarm_level, span=span, random_state=seed)
         save_figure(output, SIZE, lambda figure: plot_monitoring(found, [*figure.subplots(3, 1, height_ratios=PARTS)]))
     if table is not None:
-        write_rows(table, _rows(found))
-    named = ["--target", target] if target is not None and target != opened.columns.target else []
-    more = [*named, *(f"--trust={name}" for name in trust)]
-    more += ["--drop-missing-target"] if drop_missing_target else []
-    head = (
-        f"{percent(found.confidence_level)} intervals of {model} on {many(len(found), 'row')} of {data}, in their order"
-    )
-    text = (
-        f"{head}\n\n{_table(found)!r}\n\n{wrapped(found.words())}{_next(found, model, data, more)}\nPicture: {output}"
-    )
-    says.result(text, _data(found, output, table))
-
-
-def _table(found: Monitoring) -> TextTable:
-    rows, endless = [], np.isinf(found.adaptive_width).any()
-    for block in found.blocks(BLOCKS):
-        drifted = found.alarm is not None and block["last"] > found.alarm
-        rows.append(
-            {
-                "rows": f"{block['first']:.0f}-{block['last']:.0f}",
-                "coverage": percent(round(block["coverage"], 3)),
-                "median width": short(block["median_width"]),
-                "adaptive": percent(round(block["adaptive_coverage"], 3)),
-                "its width": short(block["adaptive_median_width"]),
-                **({"infinite": block["adaptive_infinite"]} if endless else {}),
-                "martingale": f"{block['martingale']:.3g}",
-                "": "drift" if drifted else "",
-            }
+        columns = {name: getattr(found, name).tolist() for name in OF_ROWS}
+        rows = zip(*columns.values(), strict=True)
+        write_rows(
+            table, [{"row": row, **dict(zip(OF_ROWS, values, strict=True))} for row, values in enumerate(rows, 1)]
         )
-    return TextTable(rows)
-
-
-def _next(found: Monitoring, model: Path, data: Path, more: list[str]) -> str:
-    """The command that calibrates again with the rows since the drift, after an alarm.
-
-    That row is chosen by looking at the scores: rows from there on are not exactly exchangeable with new ones.
-    """
-    if found.began is None:
-        return ""
-    rows, new = len(found) - found.began, model.with_stem(f"{model.stem}-recalibrated")
-    words = ["sosbands", "recalibrate", str(model), str(data), "-o", str(new), "--window", str(rows), *more]
-    return f"\n  {shlex.join(words)}"
-
-
-def _rows(found: Monitoring) -> list[dict[str, Any]]:
-    columns = {
-        "row": list(range(1, len(found) + 1)),
-        "inside": found.inside.tolist(),
-        "width": found.width.tolist(),
-        "adaptive_inside": found.adaptive_inside.tolist(),
-        "adaptive_width": found.adaptive_width.tolist(),
-        "log10_martingale": found.log10_martingale.tolist(),
-    }
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-
-def _data(found: Monitoring, output: Path, table: Path | None) -> dict[str, Any]:
-    return {
+    following = ""
+    if (
+        found.began is not None
+    ):  # chosen by looking at the scores: rows from there are not exactly exchangeable with new ones
+        new = model.with_stem(f"{model.stem}-recalibrated")
+        words = ["sosbands", "recalibrate", str(model), str(data), "-o", str(new), "--window"]
+        words.append(str(len(found) - found.began))
+        words += ["--target", target] if target is not None and target != opened.columns.target else []
+        words += [f"--trust={name}" for name in trust]
+        words += ["--drop-missing-target"] if drop_missing_target else []
+        following = f"\n  {shlex.join(words)}"
+    head = f"{percent(found.confidence_level)} intervals of {model} on {many(len(found), 'row')} of {data}"
+    said = {
         "output": str(output),
         "table": None if table is None else str(table),
         "rows": len(found),
@@ -146,6 +106,22 @@ def _data(found: Monitoring, output: Path, table: Path | None) -> dict[str, Any]
         "blocks": found.blocks(BLOCKS),
         "words": found.words(),
     }
+    endless, alarm = np.isinf(found.adaptive_width).any(), np.inf if found.alarm is None else found.alarm
+    shown = [
+        {
+            "rows": f"{block['first']:.0f}-{block['last']:.0f}",
+            "coverage": percent(round(block["coverage"], 3)),
+            "median width": short(block["median_width"]),
+            "adaptive": percent(round(block["adaptive_coverage"], 3)),
+            "its width": short(block["adaptive_median_width"]),
+            **({"infinite": block["adaptive_infinite"]} if endless else {}),
+            "martingale": f"{block['martingale']:.3g}",
+            "": "drift" if block["last"] > alarm else "",
+        }
+        for block in found.blocks(BLOCKS)
+    ]
+    ending = f"{wrapped(found.words())}{following}\nPicture: {output}"
+    says.result(f"{head}, in their order\n\n{TextTable(shown)!r}\n\n{ending}", said)
 
 
 def recalibrate(
@@ -178,7 +154,7 @@ def recalibrate(
       sosbands recalibrate price.model since-may.csv --target price -o price-june.model --window 500
     """  # noqa: D301
     says = Output(json)
-    check_output(output, apart_from=[data])
+    check_place(output, "output", apart_from=[data])
     opened = Opened.of(says, model, trust, data, groups=groups)
     opened.check(target)
     fitted, asked = opened.fitted, opened.asked
@@ -193,8 +169,17 @@ def recalibrate(
         after = _seen(opened, frame, y, labels)
     words = words_of(fitted, detail=True)
     fitted.save(output)
+    where, distance = (
+        ("in their interval", "width") if asked.side == BOTH else (f"within their {asked.side} end", "reach")
+    )
+    seen = (
+        f"Calibration rows: {before['n_calibration']} before, {after['n_calibration']} now. "
+        f"{percent(round(before['coverage'], 3))} of the new rows were {where} before. Median {distance} on the new "
+        f"rows: {short(before['median_width'])} before, {short(after['median_width'])} now."
+    )
+    promise = paragraphs(fitted, asked.side)["promise"]
     says.result(
-        _text(fitted, asked.side, before, after, output),
+        f"{wrapped(seen)}\n{wrapped(promise)}\nSaved to {output}.",
         {
             "n_calibration": after["n_calibration"],
             "n_calibration_before": before["n_calibration"],
@@ -214,13 +199,3 @@ def _seen(opened: Opened, frame: Any, y: Array, labels: Any) -> dict[str, float]
     width = float(np.median(opened.asked.width(found)))
     calibrated = len(opened.fitted.calibration_)
     return {"n_calibration": calibrated, "coverage": float(inside.mean()), "median_width": width}
-
-
-def _text(fitted: Any, side: str, before: dict[str, float], after: dict[str, float], path: Path) -> str:
-    rows = f"Calibration rows: {before['n_calibration']} before, {after['n_calibration']} now."
-    where, distance = ("in their interval", "width") if side == BOTH else (f"within their {side} end", "reach")
-    inside = f"{percent(round(before['coverage'], 3))} of the new rows were {where} before"
-    width = f"{short(before['median_width'])} before, {short(after['median_width'])} now"
-    promise = paragraphs(fitted, side)["promise"]
-    seen = f"{rows} {inside}. Median {distance} on the new rows: {width}."
-    return f"{wrapped(seen)}\n{wrapped(promise)}\nSaved to {path}."

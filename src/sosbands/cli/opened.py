@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from sosbands import load
 from sosbands._types import Array
 from sosbands._words import listed
 from sosbands.cli.app import command_with
-from sosbands.cli.columns import Columns, check_column, report_gaps
+from sosbands.cli.columns import Columns, Tally, check_column, read_target
 from sosbands.cli.estimators import importable_here
 from sosbands.cli.output import Output, Step
 from sosbands.cli.table_files import open_table
@@ -28,7 +28,7 @@ from sosbands.exceptions import (
     TooFewCalibrationPointsWarning,
     UntrustedTypesError,
 )
-from sosbands.tables.columns import CATEGORY
+from sosbands.tables.columns import CATEGORY, text_of
 
 BOTH, LOWER, UPPER = SIDES
 ASKED, SPLIT = "asked_", "split_calibration_"  # attributes of a model that the command line has fitted
@@ -46,10 +46,6 @@ class Asked:
     def of_model(cls, model: Any) -> Asked:
         """What a model has recorded."""
         return cls(**getattr(model, ASKED, {}))
-
-    def record(self, model: Any) -> None:
-        """Keep it in a fitted model."""
-        setattr(model, ASKED, asdict(self))
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -89,7 +85,18 @@ class Opened:
     ) -> Opened:
         """Look at the table, then read the model; side and groups are those of `fit`, unless said otherwise now."""
         file = None if data is None else open_table(data)
-        fitted = load_model(path, trust)
+        if trust:
+            importable_here()  # where a regressor of the user's may be defined
+        try:
+            fitted = load(path, trusted=list(trust))
+        except UntrustedTypesError as error:
+            command = command_with(" ".join(f"--trust {name}" for name in error.types))
+            found = f"{path} holds {', '.join(error.types)}, and reading it could run code"
+            raise UntrustedTypesError(
+                f"{found}. If you know where the file comes from, type\n  {command}", error.types
+            ) from error
+        except FileNotFoundError as error:
+            raise ValueError(f"model {path}: no such file") from error
         recorded = Asked.of_model(fitted)
         return cls(path, fitted, Asked(side or recorded.side, groups or recorded.groups), says, file)
 
@@ -102,7 +109,7 @@ class Opened:
     def _labels(self) -> dict[str, Any]:
         """Labels of the groups of the calibration, by the texts that tables have."""
         groups = calibration_of(self.fitted).groups
-        return {} if groups is None else {_text(label): label for label in np.unique(groups).tolist()}
+        return {} if groups is None else {text_of(label): label for label in np.unique(groups).tolist()}
 
     def check(
         self, target: str | None = None, *, kept: Sequence[str] = (), needs_target: bool = True, grouped: bool = True
@@ -123,8 +130,14 @@ class Opened:
         self.target = target or self.columns.target
         if needs_target and self.target is None:
             raise ValueError(f"{self.path} does not say what it predicts: give --target")
-        used = [name for name in (*kept, self.target, groups) if name is not None]
-        self.columns.check(self.file, self.says, also_used=used)
+        names, columns = self.file.names, self.columns
+        missing = [name for name in columns.kinds if name not in names]
+        if missing:
+            lacking = f"{self.file.path} lacks the columns {listed(missing)} that the model was learnt from"
+            raise ValueError(f"{lacking} (it has {listed(names)})")
+        unused = [name for name in names if name not in {*columns.kinds, columns.target, *kept, self.target, groups}]
+        if unused:
+            self.says.note(f"columns of {self.file.path} that the model does not use: {listed(unused)}")
 
     def rows(self, step: Step, *, drop: bool) -> tuple[Any, Array, Any]:
         """Features, target and labels, all of the same rows; what had to be made up for in them is noted."""
@@ -132,10 +145,13 @@ class Opened:
         groups, dropping = self.asked.groups, self.says if drop else None
         also = {} if groups is None or groups in self.columns.kinds else {groups: CATEGORY}
         every = replace(self.columns, kinds={**self.columns.kinds, **also})
-        frame, y = every.read(self.file, self.target, dropping)
+        target = str(self.target)  # `check` has seen to it
+        check_column(self.file, target)
+        table = self.file.read([*every.kinds, *([] if target in every.kinds else [target])])
+        frame, y = every.with_target(table, self.file, read_target(table, target, self.file, dropping))
         labels = None if groups is None else self.known(labels_of(frame[groups]))
-        frame = frame[self.columns.features]
-        report_gaps(self.columns, frame, self.says)
+        frame = frame[list(self.columns.kinds)]
+        Tally(self.columns).count(frame).report(self.says)
         return frame, y, labels
 
     def labels(self, table: Any, first_row: int) -> Any:
@@ -175,37 +191,7 @@ class Opened:
 
 def labels_of(column: Any) -> Any:
     """Texts of a column of a data frame, a word where there is none."""
-    missing = column.isna().to_numpy()
-    texts = [NO_LABEL if gap else str(value) for value, gap in zip(column.to_numpy(), missing, strict=True)]
-    return np.array([text or NO_LABEL for text in texts])
-
-
-def _text(label: Any) -> str:
-    """A label as it is read from a table: whole numbers without decimals."""
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return str(label).lower() if isinstance(label, bool) else str(label)
-
-
-def load_model(path: Path, trust: Sequence[str]) -> Any:
-    """Read a model; types that are not trusted give an error with the command line that accepts them."""
-    if trust:
-        importable_here()  # where a regressor of the user's may be defined
-    try:
-        return load(path, trusted=list(trust))
-    except UntrustedTypesError as error:
-        raise UntrustedTypesError(
-            f"{path} holds {', '.join(error.types)}, and reading it could run code. If you know where the file comes "
-            f"from, type\n  {command_with(trust_options(error.types))}",
-            error.types,
-        ) from error
-    except FileNotFoundError as error:
-        raise ValueError(f"model {path}: no such file") from error
-
-
-def trust_options(types: Sequence[str]) -> str:
-    """The options that accept these types."""
-    return " ".join(f"--trust {name}" for name in types)
+    return np.array([text_of(cell) or NO_LABEL for cell in column.tolist()])
 
 
 def record_split(fitted: Any, X: Any, y: Any, labels: Any) -> None:
@@ -213,22 +199,22 @@ def record_split(fitted: Any, X: Any, y: Any, labels: Any) -> None:
     held = fitted.calibration_rows_
     if not len(held) or np.isin(held, fitted.learning_rows_).any():
         return
-    center = fitted.predict(X.iloc[held])
-    found = Calibration.of(Band(center, center), y[held], None if labels is None else labels[held])
-    setattr(fitted, SPLIT, found)
+    setattr(fitted, SPLIT, _errors(fitted, X.iloc[held], y[held], None if labels is None else labels[held]))
+
+
+def _errors(fitted: Any, X: Any, y: Any, labels: Any) -> Calibration:
+    center = fitted.predict(X)
+    return Calibration.of(Band(center, center), y, labels)
 
 
 def update_split(
     fitted: Any, X: Any, y: Any, labels: Any, *, window: int | None, decay: float | None, replace: bool
 ) -> None:
     """Give the record, if there is one, the same new rows as the calibration."""
-    if not hasattr(fitted, SPLIT):
-        return
-    center = fitted.predict(X)
-    new = Calibration.of(Band(center, center), y, labels)
-    old = getattr(fitted, SPLIT)
-    fading: dict[str, Any] = {"window": window, "decay": decay}
-    setattr(fitted, SPLIT, new.faded(**fading) if replace else old.extended(new, **fading))
+    old, fading = getattr(fitted, SPLIT, None), {"window": window, "decay": decay}
+    if old is not None:
+        new: Any = _errors(fitted, X, y, labels)
+        setattr(fitted, SPLIT, new.faded(**fading) if replace else old.extended(new, **fading))
 
 
 def split_width(fitted: Any, side: str, level: float, labels: Any) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -17,8 +18,10 @@ from sosbands.cli.estimators import MODELS, PICKLES, GivenModel, is_given
 from sosbands.cli.output import Output
 from sosbands.comparison.runner import OTHER_CODE as CHOICES
 from sosbands.conformal import SCORES
+from sosbands.conformal import target as scales
 from sosbands.conformal.asked import SIDES
-from sosbands.regressors.checks import is_cross
+from sosbands.regressors.checks import CROSS, OUT_OF_FOLD
+from sosbands.tables.rows import AUTO
 
 MOST_DIGITS = 17  # with which a double is itself again
 SEVERAL: Any = []  # default of options that may be given several times
@@ -60,24 +63,51 @@ def spelled(command: Callable[..., None]) -> Callable[..., None]:
 # ---------------------------------------------------------------- what a text means
 
 
-def number(fine: Callable[[float], bool], expected: str, *words: str) -> Callable[[str], Any]:
-    """A reader of numbers of some kind, or of one of some words."""
+def reader(
+    convert: Callable[[str], Any], fine: Callable[[Any], bool], problem: str, *words: str
+) -> Callable[[str], Any]:
+    """A reader of values of some kind, or of one of some words; `problem` is what a message says of other texts."""
 
-    def read(text: str) -> float | str:
+    def read(text: str) -> Any:
         if text in words:
             return text
         try:
-            value = float(text)
+            value = convert(text)
         except ValueError:
-            value = float("nan")
-        if not fine(value):
-            raise typer.BadParameter(f"{str(text)!r} is not {expected}")
+            value = None
+        if value is None or not fine(value):
+            raise typer.BadParameter(f"{str(text)!r} {problem}")
         return value
 
     return read
 
 
+def number(fine: Callable[[float], bool], expected: str, *words: str) -> Callable[[str], Any]:
+    """A reader of numbers."""
+    return reader(float, fine, f"is not {expected}", *words)
+
+
+def whole_number(least: int, most: float = math.inf) -> Callable[[str], Any]:
+    """A reader of whole numbers in a range."""
+    to = "on" if most == math.inf else f"to {most}"
+    return reader(int, lambda value: least <= value <= most, f"is not a whole number from {least} {to}")
+
+
+def size(problem: str, *words: str) -> Callable[[str], Any]:
+    """A reader of fractions with a decimal point, and of numbers of rows or features."""
+    fine: Callable[[Any], bool] = lambda value: value >= 1 if isinstance(value, int) else 0 < value < 1  # noqa: E731
+    return reader(lambda text: int(text) if text.strip().isdigit() else float(text), fine, problem, *words)
+
+
 read_level = number(lambda value: 0 < value < 1, "between 0 and 1")
+read_size = size(
+    f"is neither a fraction between 0 and 1 nor a number of rows, nor {AUTO}, {CROSS} or {OUT_OF_FOLD}",
+    *(AUTO, CROSS, OUT_OF_FOLD),
+)
+read_rank = size("is not auto, exact, a whole number or a fraction between 0 and 1", "auto", "exact")
+read_coupling = number(lambda value: value >= 0, "auto, a number >= 0, or inf", "auto")
+# in the way of joblib: negative numbers count from all cores
+read_jobs = reader(int, bool, "is no number of processes: expected 1, 2, ..., or -1 for all cores")
 
 
 def read_levels(texts: list[str] | None) -> list[float]:
@@ -88,21 +118,16 @@ def read_levels(texts: list[str] | None) -> list[float]:
     return levels
 
 
-def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
-    """A reader of whole numbers in a range."""
-
-    def read(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if value < least or (most is not None and value > most):
-            raise typer.BadParameter(
-                f"{str(text)!r} is not a whole number from {least} {f'to {most}' if most else 'on'}"
-            )
-        return value
-
-    return read
+def read_range(text: str) -> Any:
+    """Two numbers with a comma between them, either of which may be left out; or the word "auto"."""
+    if text == AUTO:
+        return text
+    try:
+        low, high = (float(part) if part.strip() else None for part in text.split(","))
+        scales.read_range((low, high))
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not auto, nor two numbers such as 0,100 or 0, or ,100") from error
+    return low, high
 
 
 def one_of(names: Sequence[str]) -> Callable[[str | None], str | None]:
@@ -114,42 +139,6 @@ def one_of(names: Sequence[str]) -> Callable[[str | None], str | None]:
         return value
 
     return check
-
-
-def read_jobs(text: str) -> int:
-    """A number of processes in the way of joblib: negative numbers count from all cores."""
-    try:
-        jobs = int(text)
-    except ValueError:
-        jobs = 0
-    if jobs == 0:
-        raise typer.BadParameter(f"{str(text)!r} is no number of processes: expected 1, 2, ..., or -1 for all cores")
-    return jobs
-
-
-def read_size(text: str) -> float | int | str:
-    """A fraction with a decimal point, a number of rows, or the word "cross"."""
-    if is_cross(text):
-        return text
-    try:
-        size: float | int = int(text) if text.strip().isdigit() else float(text)
-    except ValueError:
-        size = -1
-    if not (0 < size < 1 or (isinstance(size, int) and size >= 1)):
-        raise typer.BadParameter(f"{text!r} is neither a fraction between 0 and 1 nor a number of rows, nor cross")
-    return size
-
-
-def read_rank(text: str) -> float | int | str:
-    """Words "auto" and "exact", a number of features, or the part of the kernel's trace that these may leave out."""
-    if text in ("auto", "exact"):
-        return text
-    try:
-        return read_size(text)
-    except typer.BadParameter as error:
-        raise typer.BadParameter(
-            f"{text!r} is not auto, exact, a whole number or a fraction between 0 and 1"
-        ) from error
 
 
 def read_features(text: str) -> str:
@@ -212,10 +201,7 @@ class BandChoice:
     """What the data choose unless it is given."""
 
     symmetry_penalty: Any = option(
-        "auto",
-        "NUMBER",
-        "0: independent bands; inf: symmetric; auto: the data choose.",
-        parser=number(lambda value: value >= 0, "auto, a number >= 0, or inf", "auto"),
+        "auto", "NUMBER", "0: independent bands; inf: symmetric; auto: the data choose.", parser=read_coupling
     )
     lengthscale: Any = option(
         "auto",
@@ -279,6 +265,30 @@ class BandLimits:
         """Arguments of a regressor, together with what may be chosen."""
         bands = BandSettings(outlier_fraction=self.outlier_fraction, rank=self.rank)
         return {"conformal_score": score, **vars(choice), "bands": bands, "max_seconds": self.max_seconds}
+
+
+@dataclass(frozen=True)
+class TargetOptions:
+    """What is known of the target."""
+
+    target_range: Any = option(
+        AUTO,
+        "LOW,HIGH",
+        "Least and largest value that the target can have, such as 0, for counts and prices: no end lies beyond.",
+        parser=read_range,
+    )
+    target_transform: str = option(
+        AUTO,
+        "NAME",
+        "Scale on which is learnt: log, sqrt, none, or auto: none, unless targets of at least 0 are skewed and another "
+        "scale gives better intervals. Predictions and intervals are in units of the target all the same.",
+        callback=one_of((AUTO, "none", *scales.NAMED)),
+    )
+
+    def settings(self) -> dict[str, Any]:
+        """Arguments of a regressor."""
+        transform = None if self.target_transform == "none" else self.target_transform
+        return {"target_range": self.target_range, "target_transform": transform}
 
 
 DROP_MISSING_TARGET = flag("--drop-missing-target", "Leave rows out whose target is missing, and say how many.")

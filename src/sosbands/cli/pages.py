@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sosbands import SoSBandRegressor
-from sosbands._files import check_folder
+from sosbands._files import check_folder, check_place
 from sosbands._words import many
 from sosbands.baselines import LocallyWeightedCP, SplitCP
 from sosbands.cli import options
 from sosbands.cli.app import choice_ends_early
-from sosbands.cli.columns import learn_columns, report_gaps
+from sosbands.cli.columns import Tally, learn_columns
 from sosbands.cli.estimators import band_regressor, introduce
 from sosbands.cli.fit import words_of
 from sosbands.cli.opened import Opened
 from sosbands.cli.options import option
 from sosbands.cli.output import Output, save_figure, stages, wrapped
-from sosbands.cli.table_files import check_output, open_table
+from sosbands.cli.table_files import open_table
 from sosbands.conformal.asked import calibration_of
 from sosbands.datasets import delivery_times
 from sosbands.report import write_card, write_page
-from sosbands.tuning.search import is_symmetric
+from sosbands.tuning.search import Candidate, is_symmetric
 
 ROWS, TEST_SHARE = 2000, 0.3
 PICTURE, PAGE = "bands.png", "page.html"
 FEATURE = "hour"  # the column along which the picture shows the bands
-CHOSEN = (
-    "base_scale",
-    "noise_features",
-    "lengthscale",
-    "width_penalty",
-    "learning_coverage",
-    "symmetry_penalty",
-    "conformal_score",
-)
+CHOSEN = (*Candidate._fields, "conformal_score")
 RIVALS = {"split CP": SplitCP, "locally weighted CP": LocallyWeightedCP}
 PAGE_PATH = option(..., "PAGE", "HTML file to write.", "-o", "--output")
 
@@ -79,7 +70,7 @@ def explore(
         step(f"{many(len(y), 'row')}, {many(len(columns.kinds), 'column')}; point model first")
         with choice_ends_early():
             write_page(frame, y, output, target_name=target, estimator=regressor, random_state=seed, n_jobs=jobs)
-    report_gaps(columns, frame, says)
+    Tally(columns).count(frame).report(says)
     says.result(f"Page written to {output}", {"output": str(output)})
 
 
@@ -120,7 +111,7 @@ def card(
 def _check_page(path: Path, inputs: list[Path]) -> None:
     if path.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"output {path}: expected a name that ends in .html")
-    check_output(path, apart_from=inputs)
+    check_place(path, "output", apart_from=inputs)
 
 
 def demo(
@@ -142,7 +133,7 @@ def demo(
     check_folder(output)
     if output.is_dir():
         for name in (PICTURE, PAGE):
-            check_output(output / name)
+            check_place(output / name, "output")
     X, y = delivery_times(ROWS, seed, as_frame=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=TEST_SHARE, random_state=seed)
     with says.listening(), stages("learning", shown=True), choice_ends_early():
@@ -151,11 +142,17 @@ def demo(
         f"Minutes that {len(X)} simulated deliveries took, from {', '.join(X)}: hardly any is much faster than usual, "
         "some are very late, and how late depends on distance, hour and rain."
     )
-    says.result(wrapped("\n".join([opening, words_of(model), *_why(model)])), {})
+    says.result(wrapped(f"{opening}\n{words_of(model)}{_why(model)}"), {})
     with says.listening(), stages("comparing", shown=True):
         rivals = {name: method(random_state=seed).fit(X_train, y_train) for name, method in RIVALS.items()}
         rows = {name: each.evaluate(X_test, y_test) for name, each in {"sosbands": model, **rivals}.items()}
-    says.result(wrapped(_compared(rows, len(y_test))), {})
+    compared = "; ".join(
+        f"{name} {row['coverage']:.1%}, {row['mean_width']:.1f}, {row['interval_score']:.1f}"
+        for name, row in rows.items()
+    )
+    measures = "coverage (90% promised), mean width, interval score (less is better)"
+    told = f"On {len(y_test)} deliveries kept apart, all around the same point model, {measures}: {compared}."
+    says.result(wrapped(told), {})
     output.mkdir(parents=True, exist_ok=True)
     with says.listening():
         _draw(says, model, X_test, y_test, output / PICTURE)
@@ -164,31 +161,20 @@ def demo(
         says.result(f"Page: {page}", {})
 
 
-def _why(model: Any) -> list[str]:
+def _why(model: Any) -> str:
     """Why asymmetric bands: skew, and what the best symmetric ones score."""
     report = model.tuning_
     if report is None:
-        return []
+        return ""
     chosen = [row for row in report.evaluations if all(row[name] == getattr(report, name) for name in CHOSEN)]
     symmetric = [row for row in report.evaluations if is_symmetric(row["symmetry_penalty"])]
     if is_symmetric(report.symmetry_penalty) or report.symmetry is None or not chosen or not symmetric:
-        return []
+        return ""
     loss = np.expm1(chosen[0]["criterion"] - max(row["criterion"] for row in symmetric))
-    why = (
-        f"Why asymmetric: the residuals are skewed (p = {report.symmetry.p_value:.2g}), and the best symmetric bands "
+    return (
+        f"\nWhy asymmetric: the residuals are skewed (p = {report.symmetry.p_value:.2g}), and the best symmetric bands "
         f"score {abs(loss):.1%} {'worse' if loss > 0 else 'better'} in cross-validation."
     )
-    return [why]
-
-
-def _compared(rows: Mapping[str, Mapping[str, Any]], n: int) -> str:
-    """One line for all methods."""
-    parts = [
-        f"{name} {row['coverage']:.1%}, {row['mean_width']:.1f}, {row['interval_score']:.1f}"
-        for name, row in rows.items()
-    ]
-    measures = "coverage (90% promised), mean width, interval score (less is better)"
-    return f"On {n} deliveries kept apart, all around the same point model, {measures}: {'; '.join(parts)}."
 
 
 def _draw(says: Output, model: Any, X: Any, y: Any, path: Path) -> None:

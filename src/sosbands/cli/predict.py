@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sosbands._extras import need
+from sosbands._files import check_place
 from sosbands._types import Array
 from sosbands._words import listed, many, share_of
 from sosbands.cli import options
@@ -17,7 +18,7 @@ from sosbands.cli.columns import Tally, check_column
 from sosbands.cli.opened import BOTH, LOWER, Opened
 from sosbands.cli.options import flag, option
 from sosbands.cli.output import Output, counted, decimals_for, percent
-from sosbands.cli.table_files import check_output, table_suffix, table_writer
+from sosbands.cli.table_files import check_suffix, table_writer
 from sosbands.conformal.asked import SIDES
 from sosbands.conformal.asked import Asked as Wanted
 from sosbands.conformal.distribution import HALF
@@ -66,8 +67,8 @@ def predict(
     says = Output(json)
     if quantiles and (confidence_level or side):
         raise ValueError("--quantiles beside --confidence-level or --side: expected quantiles or intervals, not both")
-    table_suffix(output, "output")
-    check_output(output, apart_from=[data, model])
+    check_suffix(output, "output")
+    check_place(output, "output", apart_from=[data, model])
     opened = Opened.of(says, model, trust, data, side=side, groups=groups)
     for name in ids:
         check_column(opened.file, name)
@@ -75,24 +76,28 @@ def predict(
     opened.check(kept=kept, needs_target=False)
     clock = time.perf_counter()
     with says.listening():
-        if quantiles:
-            found: Prediction = QuantilePrediction(opened, sorted(map(float, quantiles)))
-        else:
-            found = Prediction(opened, [float(level) for level in confidence_level or [opened.fitted.confidence_level]])
+        levels = sorted(map(float, quantiles)) or list(map(float, confidence_level or [opened.fitted.confidence_level]))
+        found = Prediction(opened, levels, quantiles=bool(quantiles))
         found.write(output, kept, digits)
     found.report()
     seconds = time.perf_counter() - clock
-    words = f"{many(found.rows, 'row')} with {found.named()} written to {output} in {seconds:.1f} s"
-    says.result(words, {"output": str(output), "rows": found.rows, **found.data(), "seconds": seconds})
+    named, data_of = found.told()
+    words = f"{many(found.rows, 'row')} with {named} written to {output} in {seconds:.1f} s"
+    says.result(words, {"output": str(output), "rows": found.rows, **data_of, "seconds": seconds})
 
 
 class Prediction:
-    """Intervals of the rows of a table at some levels, and what was seen in all batches."""
+    """Intervals of the rows of a table at some levels, or quantiles, and what was seen in all batches."""
 
-    def __init__(self, opened: Opened, levels: list[float]) -> None:
-        self.opened, self.levels, self.asked = opened, levels, opened.asked
-        self.names = [PREDICTION, *interval_names(levels, len(levels) > 1, self.asked.ends), SUPPORT]
-        self.outwards = [DOWN if end == LOWER else UP for _ in levels for end in self.asked.ends]
+    def __init__(self, opened: Opened, levels: list[float], *, quantiles: bool) -> None:
+        self.opened, self.levels, self.asked, self.quantiles = opened, levels, opened.asked, quantiles
+        if quantiles:
+            opened.fitted.calibration_.check_offers("--quantiles")
+            names, self.outwards = quantile_names(levels), [DOWN if level <= HALF else UP for level in levels]
+        else:
+            names = interval_names(levels, len(levels) > 1, self.asked.ends)
+            self.outwards = [DOWN if end == LOWER else UP for _ in levels for end in self.asked.ends]
+        self.names = [PREDICTION, *names, SUPPORT]
         self.limit = getattr(opened.fitted, "support_limit", LITTLE_SUPPORT)
         self.tally = Tally(opened.columns)
         self.rows = self.far = 0
@@ -108,7 +113,7 @@ class Prediction:
         numbers = [(name, pa.float64()) for name in self.names]
         schema = pa.schema([*(file.schema.field(name) for name in kept), *numbers])
         groups = [] if self.asked.groups is None else [self.asked.groups]
-        used = list(dict.fromkeys([*kept, *self.opened.columns.features, *groups]))
+        used = list(dict.fromkeys([*kept, *self.opened.columns.kinds, *groups]))
         error = float(getattr(self.opened.fitted, "residual_rms_", 0.0))
         rounding = Rounding(digits if output.suffix.lower() == ".csv" else options.MOST_DIGITS, error, self.outwards)
         label, shown = f"predicting {file.path}", not self.opened.says.as_json
@@ -126,7 +131,14 @@ class Prediction:
                 advance(len(frame))
 
     def of(self, frame: Any, labels: Any) -> tuple[Any, list[Array], Array | None]:
-        """Prediction, the ends level by level, and support."""
+        """Prediction, the ends level by level or the quantiles, and support."""
+        if self.quantiles:
+            told = self.opened.fitted.told(frame)
+            columns = np.empty((len(self.levels), len(told)))
+            for part in self.opened.fitted.calibration_.distribution(told, Wanted(groups=labels)):
+                columns[:, part.rows] = [part.places.quantiles(part.band, level, part.weights) for level in self.levels]
+            self.infinite += np.count_nonzero(np.isinf(columns), axis=1)
+            return told.prediction, list(columns), told.band.support
         found = self.opened.intervals(frame, labels, self.levels)
         widths = self.asked.width(found)
         self.width += np.ascontiguousarray(widths.T).sum(axis=1)  # the same sum however many levels
@@ -135,27 +147,27 @@ class Prediction:
         ends = [getattr(found, end)[:, k] for k in range(len(self.levels)) for end in self.asked.ends]
         return found.prediction, ends, found.support
 
-    def named(self) -> str:
-        """What was written."""
-        ends = "intervals" if self.asked.side == BOTH else f"{self.asked.side} ends"
-        return f"{' and '.join(percent(level) for level in self.levels)} {ends}"
-
-    def data(self) -> dict[str, Any]:
-        """For programs: numbers for one level, lists for several."""
+    def told(self) -> tuple[str, dict[str, Any]]:
+        """What was written, in words and for programs: numbers for one level, lists for several."""
+        empty, infinite = self.empty.tolist(), self.infinite.tolist()
+        if self.quantiles:
+            words = f"quantiles {', '.join(f'{level:g}' for level in self.levels)}"
+            return words, {"quantiles": self.levels, "n_infinite": infinite, "n_off_data": self.far}
         mean = self.width / self.rows if self.rows else np.full(len(self.levels), np.nan)
         each = {
             "confidence_level": self.levels,
             "mean_width" if self.asked.side == BOTH else "mean_reach": mean.tolist(),
-            "n_empty": self.empty.tolist(),
-            "n_infinite": self.infinite.tolist(),
+            "n_empty": empty,
+            "n_infinite": infinite,
         }
-        one = len(self.levels) == 1
-        found = {name: values[0] if one else values for name, values in each.items()}
-        return {"side": self.asked.side, **found, "n_off_data": self.far}
+        found = {name: values[0] if len(self.levels) == 1 else values for name, values in each.items()}
+        ends = "intervals" if self.asked.side == BOTH else f"{self.asked.side} ends"
+        words = f"{' and '.join(percent(level) for level in self.levels)} {ends}"
+        return words, {"side": self.asked.side, **found, "n_off_data": self.far}
 
     def report(self) -> None:
-        """Say what users should know of."""
-        note = self.opened.says.note
+        """Say what users should know of: gaps, rows off the data, infinite and empty intervals."""
+        note, few = self.opened.says.note, "there are too few calibration rows"
         self.tally.report(self.opened.says)
         if not self.rows:
             note("the file has no rows: only the names of the columns were written")
@@ -165,50 +177,14 @@ class Prediction:
                 "there the learning rows say nothing about the noise"
             )
         for level, empty, infinite in zip(self.levels, self.empty.tolist(), self.infinite.tolist(), strict=True):
-            self.report_level(level, empty, infinite)
-
-    def report_level(self, level: float, empty: int, infinite: int) -> None:
-        """Say how many intervals are infinite, or empty."""
-        note = self.opened.says.note
-        if infinite and self.asked.groups is not None:
-            intervals = share_of(infinite, self.rows, "interval")
-            note(f"{intervals} infinite at {percent(level)}: there are too few calibration rows in the group")
-        if empty:
-            intervals = share_of(empty, self.rows, "interval")
-            note(f"{intervals} empty at {percent(level)}: both ends are their midpoint")
-
-
-class QuantilePrediction(Prediction):
-    """The same for quantiles, whose probabilities take the place of levels."""
-
-    def __init__(self, opened: Opened, levels: list[float]) -> None:
-        opened.fitted.calibration_.check_offers("--quantiles")
-        super().__init__(opened, levels)
-        self.names = [PREDICTION, *quantile_names(levels), SUPPORT]
-        self.outwards = [DOWN if level <= HALF else UP for level in levels]
-
-    def of(self, frame: Any, labels: Any) -> tuple[Any, list[Array], Array | None]:
-        """Prediction, quantiles, and support."""
-        told = self.opened.fitted.told(frame)
-        found = np.empty((len(self.levels), len(told)))
-        for part in self.opened.fitted.calibration_.distribution(told, Wanted(groups=labels)):
-            found[:, part.rows] = [part.places.quantiles(part.band, level, part.weights) for level in self.levels]
-        self.infinite += np.count_nonzero(np.isinf(found), axis=1)
-        return told.prediction, list(found), told.band.support
-
-    def named(self) -> str:
-        """What was written."""
-        return f"quantiles {', '.join(f'{level:g}' for level in self.levels)}"
-
-    def data(self) -> dict[str, Any]:
-        """For programs: a list of each."""
-        return {"quantiles": self.levels, "n_infinite": self.infinite.tolist(), "n_off_data": self.far}
-
-    def report_level(self, level: float, empty: int, infinite: int) -> None:  # noqa: ARG002
-        """Say how many quantiles are infinite."""
-        if infinite:
-            words = share_of(infinite, self.rows, "quantile")
-            self.opened.says.note(f"{words} infinite at {level:g}: there are too few calibration rows")
+            if infinite and self.quantiles:
+                note(f"{share_of(infinite, self.rows, 'quantile')} infinite at {level:g}: {few}")
+            elif infinite and self.asked.groups is not None:
+                note(f"{share_of(infinite, self.rows, 'interval')} infinite at {percent(level)}: {few} in the group")
+            if empty:
+                note(
+                    f"{share_of(empty, self.rows, 'interval')} empty at {percent(level)}: both ends are their midpoint"
+                )
 
 
 @dataclass
@@ -225,20 +201,17 @@ class Rounding:
 
     def rounded(self, center: Array, ends: list[Array], support: Array) -> list[Array]:
         """Prediction, ends and support."""
-        numbers = [center, *ends]
         if self.digits >= options.MOST_DIGITS:
-            return [*numbers, support]
+            return [center, *ends, support]
         if self.decimals is None:
-            distances = self.error if self.error > 0 else np.abs(np.array(numbers[1:]) - center)
+            distances = self.error if self.error > 0 else np.abs(np.array(ends) - center)
             self.decimals = decimals_for(distances, self.digits, otherwise=np.abs(center))
-        moved = [_rounded(each, self.decimals, way) for each, way in zip(numbers[1:], self.outwards, strict=True)]
+        moved = []
+        for values, way in zip(ends, self.outwards, strict=True):
+            near = np.round(values, self.decimals)
+            outer = np.round(near + way * 10.0**-self.decimals, self.decimals)
+            moved.append(np.where(way * near < way * values, outer, near))
         return [np.round(center, self.decimals), *moved, np.round(support, SUPPORT_DECIMALS)]
-
-
-def _rounded(values: Array, decimals: int, way: float) -> Array:
-    """To so many decimals, downwards or upwards."""
-    nearest = np.round(values, decimals)
-    return np.where(way * nearest < way * values, np.round(nearest + way * 10.0**-decimals, decimals), nearest)
 
 
 def export(
@@ -270,10 +243,8 @@ def export(
 
     says = Output(json)
     writers = {".onnx": export_onnx, ".npz": export_numpy}
-    writer = writers.get(output.suffix.lower())
-    if writer is None:
-        raise ValueError(f"output {output}: expected a name that ends in {' or '.join(writers)}")
-    check_output(output, apart_from=[model])
+    writer = writers[check_suffix(output, "output", list(writers))]
+    check_place(output, "output", apart_from=[model])
     opened = Opened.of(says, model, trust)
     fitted = opened.one_sided()
     chosen = [float(level) for level in levels] or [float(fitted.confidence_level)]

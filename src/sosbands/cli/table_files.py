@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sosbands._extras import need
-from sosbands._files import check_place, written
+from sosbands._files import written
 from sosbands._words import listed
 from sosbands.tables.columns import number
 
@@ -19,17 +19,13 @@ BATCH_ROWS = 1 << 13  # handed on at a time; a multiple of the rows that models 
 GROUP_BYTES = 1 << 23  # of a Parquet file written at a time
 
 
-def table_suffix(path: Path, role: str) -> str:
-    """Suffix .csv or .parquet, or an error that names the file."""
+def check_suffix(path: Path, role: str, suffixes: Sequence[str] = SUFFIXES) -> str:
+    """The suffix of a file, or an error that names it."""
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise ValueError(f"{role} {path}: expected a name that ends in .csv or .parquet")
+    if suffix not in suffixes:
+        ends = (", " if len(suffixes) > 2 else " or ").join(suffixes)
+        raise ValueError(f"{role} {path}: expected a name that ends in {ends}")
     return suffix
-
-
-def check_output(path: Path, *, apart_from: Sequence[Path] = ()) -> None:
-    """Complain about a place where nothing can be written, before the work begins."""
-    check_place(path, "output", apart_from=apart_from)
 
 
 class TableFile:
@@ -76,7 +72,7 @@ class TableFile:
 
 def open_table(path: Path) -> TableFile:
     """A CSV or Parquet file, by its suffix; the names of the columns are read and checked."""
-    suffix = table_suffix(path, "file")
+    suffix = check_suffix(path, "file")
     if path.is_dir():
         raise ValueError(f"{path} is a folder: expected a file")
     if not path.exists():
@@ -93,25 +89,22 @@ class CsvFile(TableFile):
         pa = need("pyarrow")
         self.path = path
         self._refused = ""  # what is wrong with a row that has too few or too many cells
-        self.names = [name.strip() for name in self._header()]
-        self._check_names()
-        self.schema = pa.schema([(name, pa.string()) for name in self.names])
-
-    def _header(self) -> list[str]:
-        with open(self.path, "rb") as file:
+        with open(path, "rb") as file:
             line = file.readline()
         try:
             text = line.decode("utf-8-sig").strip("\r\n")
             header = next(csv.reader([text], strict=True), [])
         except (UnicodeDecodeError, csv.Error) as error:
-            raise ValueError(f"{self.path}: its first line is no row of names in UTF-8 ({error})") from error
+            raise ValueError(f"{path}: its first line is no row of names in UTF-8 ({error})") from error
         if not header:
-            raise ValueError(f"{self.path}: its first line is empty, expected the names of the columns")
+            raise ValueError(f"{path}: its first line is empty, expected the names of the columns")
         if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
-            raise ValueError(f"{self.path}: its first line is {header[0]!r}, expected names with commas between them")
+            raise ValueError(f"{path}: its first line is {header[0]!r}, expected names with commas between them")
         if all(number(name) is not None for name in header):
-            raise ValueError(f"{self.path}: its first line holds numbers only, expected the names of the columns")
-        return header
+            raise ValueError(f"{path}: its first line holds numbers only, expected the names of the columns")
+        self.names = [name.strip() for name in header]
+        self._check_names()
+        self.schema = pa.schema([(name, pa.string()) for name in self.names])
 
     def _parts(self, names: Sequence[str]) -> Iterator[Any]:
         pa, pa_csv = need("pyarrow"), need("pyarrow.csv")
@@ -124,19 +117,15 @@ class CsvFile(TableFile):
                 column_types=self.schema, include_columns=list(names), strings_can_be_null=False
             ),
         }
-        if not self._has_rows():
-            return
+        with open(self.path, "rb") as file:
+            file.readline()
+            if not any(line.strip() for line in file):  # nothing but blanks, of which pyarrow would complain
+                return
         try:
             yield from pa_csv.open_csv(self.path, **options)
         except pa.ArrowInvalid as error:
             reason = self._refused or f"{str(error).splitlines()[0]} (the header is row 1 here)"
             raise ValueError(f"{self.path}: {reason}") from error
-
-    def _has_rows(self) -> bool:
-        """Whether anything but blanks follows the header, of which pyarrow would complain."""
-        with open(self.path, "rb") as file:
-            file.readline()
-            return any(line.strip() for line in file)
 
     def _refuse(self, row: Any) -> str:
         place = "a row" if row.number is None else f"row {row.number - 1}"

@@ -72,11 +72,10 @@ def read_facts(path: Path) -> dict[str, Any]:
     return dict(facts)
 
 
-def read_archive(path: Path) -> bytes:
+def read_archive(path: Path, facts: dict[str, Any]) -> bytes:
     """The archive, if its checksum is right."""
-    facts = read_facts(path)
-    expected, archive = facts.pop("sha256", None), path.read_bytes().partition(b"\n")[2]
-    if digest(facts, archive) != expected:
+    archive = path.read_bytes().partition(b"\n")[2]
+    if digest({name: fact for name, fact in facts.items() if name != "sha256"}, archive) != facts.get("sha256"):
         raise ModelFileError("damaged, its checksum is wrong")
     return archive
 
@@ -110,9 +109,9 @@ def check_archive(archive: bytes) -> set[str]:
     demand(isinstance(schema, dict) and "__loader__" in schema, "no model")
     protocol = schema.get("protocol")
     demand(type(protocol) is int and protocol >= LEAST_PROTOCOL, f"a model of protocol {protocol!r:.20}")
-    nodes = _Nodes(sizes)
-    demand(nodes.look(schema)[0] <= most, "more parts than its size allows")
-    return nodes.own
+    number, own = _look(schema, sizes)
+    demand(number <= most, "more parts than its size allows")
+    return own
 
 
 def _sizes(opened: zipfile.ZipFile, most: int) -> dict[str, int]:
@@ -123,44 +122,38 @@ def _sizes(opened: zipfile.ZipFile, most: int) -> dict[str, int]:
     return {member.filename: member.file_size for member in members}
 
 
-class _Nodes:
-    """The nodes of a schema, each of which must be fine by itself.
+def _look(schema: Any, sizes: dict[str, int]) -> tuple[int, set[str]]:
+    """How many nodes there are in a schema, each of which must be fine by itself, and the types of this package in it.
 
     A node with an identity stands for the one with it that skops meets first. They are of one kind, value and size, so
     that the way of skops through the schema is as long as it looks.
     """
+    own: set[str] = set()
+    meant: dict[Any, Any] = {}  # by identity
+    readers: dict[Any, Any] = {}  # identities by the data that they name
 
-    def __init__(self, sizes: dict[str, int]) -> None:
-        self.own: set[str] = set()
-        self._sizes = sizes
-        self._meant: dict[Any, Any] = {}  # by identity
-        self._readers: dict[Any, Any] = {}  # identities by the data that they name
-
-    def look(self, value: Any) -> tuple[int, int]:
-        """How many nodes there are in a value, and the bytes of the data that they name."""
+    def look(value: Any) -> tuple[int, int]:
+        """Nodes in a value, and the bytes of the data that they name."""
         parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-        looked = [self.look(part) for part in parts]
+        looked = [look(part) for part in parts]
         number, size = sum(each for each, _ in looked), sum(each for _, each in looked)
-        if isinstance(value, dict) and ("__loader__" in value or "__id__" in value):
-            number, size = number + 1, size + self._sizes.get(str(value.get("file")), 0)
-            self._check(value, number, size)
-        return number, size
-
-    def _check(self, node: dict[str, Any], number: int, size: int) -> None:
-        loader, identity, file, content = map(node.get, ("__loader__", "__id__", "file", "content"))
-        full = f"{node.get('__module__')}.{node.get('__class__')}"
+        if not isinstance(value, dict) or not ("__loader__" in value or "__id__" in value):
+            return number, size
+        number, size = number + 1, size + sizes.get(str(value.get("file")), 0)
+        loader, identity, file, content = map(value.get, ("__loader__", "__id__", "file", "content"))
+        full = f"{value.get('__module__')}.{value.get('__class__')}"
         unsafe = not isinstance(loader, str) or loader in UNSAFE_LOADERS or full in UNSAFE_TYPES
         demand(not unsafe, f"a value of type {full:.80} that cannot be checked")
         if full.startswith("sosbands."):
             demand(loader in OWN_LOADERS, f"{full:.80} made in another way than models are")
-            self.own |= {full} if is_own(full) else set()
+            own.update({full} if is_own(full) else ())
         if identity is not None:
-            meant = (loader, full, content if isinstance(content, str) else None, number, size)
-            fine = isinstance(identity, (int, str)) and self._meant.setdefault(identity, meant) == meant
+            one = (loader, full, content if isinstance(content, str) else None, number, size)
+            fine = isinstance(identity, (int, str)) and meant.setdefault(identity, one) == one
             demand(fine, "a node with two meanings")
         if file is not None:
-            fine = isinstance(file, str) and file in self._sizes and identity is not None
-            demand(fine and self._readers.setdefault(file, identity) == identity, "data that are missing or read again")
+            fine = isinstance(file, str) and file in sizes and identity is not None
+            demand(fine and readers.setdefault(file, identity) == identity, "data that are missing or read again")
         if loader == "RandomGeneratorNode":
             fine = isinstance(content, dict) and content.get("seed_seq", {}).get("__loader__") == "DictNode"
             demand(fine, "a random generator without a seed")
@@ -168,6 +161,9 @@ class _Nodes:
             pool = content[SEED].get("content")
             fine = isinstance(pool, str) and len(pool) < 4 and pool.isdecimal() and int(pool) <= SEED_POOL
             demand(fine and size <= SEED_BYTES, "a random generator with an odd seed")
+        return number, size
+
+    return look(schema)[0], own
 
 
 def is_own(full: str) -> bool:

@@ -22,6 +22,7 @@ from sosbands.saving.trees import PACKED, Allowance, demand, made_of, packed_par
 
 LEVEL = 1  # of compression: higher ones take longer and win little, as most bytes are digits
 PREPROCESSED = "functools.partial"  # in the preprocessor of boosting with categories, whose columns nobody can check
+KEYS = (str, int, float, np.number)  # of dictionaries
 NOT_FOLLOWED = (bool, int, float, str, bytes, type(None), type, ModuleType, FunctionType, MethodType)
 
 
@@ -40,9 +41,16 @@ def save(model: Any, path: str | os.PathLike[str]) -> tuple[str, ...]:
     tuple of str
         Full names of the types that `load` must be told to trust.
     """
-    _refuse_functions(model)
+    bands = getattr(model, "bands", None)
+    for name, owner, method in (("estimator", model, "fit"), ("kernel", bands, "diag")):
+        given = getattr(owner, name, None)
+        if callable(given) and not hasattr(given, method):  # pickle would store a reference to code
+            raise ValueError(
+                f"{name}={given!r} is a function and cannot be saved, because a file cannot hold its code: use an "
+                f"{name} object, or pickle the model for readers who have the function"
+            )
     check_place(path)
-    archive, types = _dumped(model)
+    archive, types = dumped(model)
     with written(path) as partial:
         partial.write_bytes(closed(archive))
     return types
@@ -75,16 +83,36 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"{shown}: no such file")
-    _check_format(file, shown)
     try:
-        model = _loaded(read_archive(file), trusted)
-    except UntrustedTypesError as error:
-        untrusted = list(error.types)
-        raise UntrustedTypesError(
-            f"{shown} holds types that are not trusted: {untrusted}. If you know where the file comes from, accept "
-            f"them by sosbands.load({os.fspath(path)!r}, trusted={[*trusted, *untrusted]!r})",
-            untrusted,
-        ) from None
+        facts = read_facts(file)
+    except (ModelFileError, OSError) as error:
+        raise ModelFileError(f"{shown}: not a model file of sosbands, or cut short ({error})") from error
+    written_in, version = facts.get("format"), facts.get("sosbands")
+    if type(written_in) is not int or written_in < 1:
+        raise ModelFileError(f"{shown}: not a model file of sosbands, its format is {written_in!r:.40}")
+    if written_in != FORMAT:
+        raise ModelFileError(
+            f"{shown} was written by sosbands {version!s:.40} in format {written_in}; this version reads format "
+            f"{FORMAT}: upgrade sosbands"
+        )
+    import skops.io  # here, because it imports all of scikit-learn
+    from skops.io.exceptions import UntrustedTypesFoundException
+
+    try:
+        archive = read_archive(file, facts)
+        known = {*TRUSTED, *check_archive(archive), *trusted}
+        try:
+            model = skops.io.loads(archive, trusted=sorted(known))
+        except UntrustedTypesFoundException:
+            untrusted = sorted(set(skops.io.get_untrusted_types(data=archive)) - known)
+            raise UntrustedTypesError(
+                f"{shown} holds types that are not trusted: {untrusted}. If you know where the file comes from, accept "
+                f"them by sosbands.load({os.fspath(path)!r}, trusted={[*trusted, *untrusted]!r})",
+                untrusted,
+            ) from None
+        _unpack(model, Allowance(allowed(archive)), trusts_preprocessors=PREPROCESSED in trusted)
+    except UntrustedTypesError:
+        raise
     except ModelFileError as error:
         raise ModelFileError(f"{shown}: the model in it is damaged or forged: {error}") from error
     except Exception as error:  # whatever a damaged or forged file makes zipfile, skops and numpy raise
@@ -94,18 +122,13 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     return model
 
 
-def check_savable(part: Any) -> None:
-    """Complain about a part of a model that no file can hold, before the model is learnt."""
-    _dumped(part)
-
-
-def _dumped(model: Any) -> tuple[bytes, tuple[str, ...]]:
-    """The archive, known to be one that can be read, and the types in it that nobody knows."""
-    import skops.io  # here, because it imports all of scikit-learn
+def dumped(model: Any) -> tuple[bytes, tuple[str, ...]]:
+    """The archive of a model or of a part of one, known to be one that can be read; the types that nobody knows."""
+    import skops.io
 
     try:
         trees = Allowance(math.inf)
-        ready = _Packer(trees)(model)
+        ready = _packed(model, trees)
         archive = skops.io.dumps(ready, compression=zipfile.ZIP_DEFLATED, compresslevel=LEVEL)
         try:
             demand(trees.taken <= allowed(archive), "more than its size allows")
@@ -128,92 +151,44 @@ def _dumped(model: Any) -> tuple[bytes, tuple[str, ...]]:
     return archive, tuple(name for name in types if name not in TRUSTED and not is_own(name))
 
 
-def _loaded(archive: bytes, trusted: Sequence[str]) -> Any:
-    import skops.io
-    from skops.io.exceptions import UntrustedTypesFoundException
-
-    known = {*TRUSTED, *check_archive(archive), *trusted}
-    try:
-        model = skops.io.loads(archive, trusted=sorted(known))
-    except UntrustedTypesFoundException:
-        untrusted = sorted(set(skops.io.get_untrusted_types(data=archive)) - known)
-        raise UntrustedTypesError(str(untrusted), untrusted) from None
-    _unpack(model, Allowance(allowed(archive)), trusts_preprocessors=PREPROCESSED in trusted)
-    return model
-
-
-def _check_format(file: Path, shown: str) -> None:
-    """Complain about files that are not ours or of another format, before anything else of them is read."""
-    try:
-        facts = read_facts(file)
-    except (ModelFileError, OSError) as error:
-        raise ModelFileError(f"{shown}: not a model file of sosbands, or cut short ({error})") from error
-    written_in, version = facts.get("format"), facts.get("sosbands")
-    if type(written_in) is not int or written_in < 1:
-        raise ModelFileError(f"{shown}: not a model file of sosbands, its format is {written_in!r:.40}")
-    if written_in != FORMAT:
-        raise ModelFileError(
-            f"{shown} was written by sosbands {version!s:.40} in format {written_in}; this version reads format "
-            f"{FORMAT}: upgrade sosbands"
-        )
-
-
-def _refuse_functions(model: Any) -> None:
-    """A function has no portable form: pickle would store a reference to code that the reader may not have."""
-    given = {
-        "estimator": getattr(model, "estimator", None),
-        "kernel": getattr(getattr(model, "bands", None), "kernel", None),
-    }
-    for name, method in (("estimator", "fit"), ("kernel", "diag")):
-        value = given[name]
-        if callable(value) and not hasattr(value, method):
-            raise ValueError(
-                f"{name}={value!r} is a function and cannot be saved, because a file cannot hold its code: use an "
-                f"{name} object, or pickle the model for readers who have the function"
-            )
-
-
 # ---------------------------------------------------------------- a model as files hold it, and back
 
 
-class _Packer:
-    """Copies what holds trees, to put one object in the place of all of a forest, and what else files do not keep."""
+def _packed(model: Any, allowance: Allowance) -> Any:
+    """The model with copies of what holds trees, one object for a whole forest, without what else files do not keep."""
+    seen: dict[int, tuple[Any, Any]] = {}  # with the values, so that no later one has the identity of one
 
-    def __init__(self, allowance: Allowance) -> None:
-        self._allowance = allowance
-        self._seen: dict[int, tuple[Any, Any]] = {}  # with the values, so that no later one has the identity of one
-
-    def __call__(self, value: Any) -> Any:
-        """The value, or what a file holds in its place."""
+    def ready(value: Any) -> Any:
         if isinstance(value, NOT_FOLLOWED):
             return value
-        if id(value) not in self._seen:
-            self._seen[id(value)] = value, self._packed(value)
-        return self._seen[id(value)][1]
+        if id(value) not in seen:
+            seen[id(value)] = value, copied(value)
+        return seen[id(value)][1]
 
-    def _packed(self, value: Any) -> Any:
+    def copied(value: Any) -> Any:
         kind = type(value)
-        if kind in (list, tuple):
-            items = [self(each) for each in value]
-            return value if all(map(operator.is_, items, value)) else kind(items)
-        if kind is dict:
-            if any(not isinstance(key, (str, int, float, np.number)) or isinstance(key, bool) for key in value):
+        if kind in (list, tuple, dict) or (kind is np.ndarray and value.dtype == object):
+            if kind is dict and not all(isinstance(key, KEYS) and not isinstance(key, bool) for key in value):
                 raise ValueError("a dictionary with keys that are neither texts nor numbers")  # skops reads others
-            items = [self(each) for each in value.values()]
-            return value if all(map(operator.is_, items, value.values())) else dict(zip(value, items, strict=True))
-        if kind is np.ndarray and value.dtype == object:
-            array = np.fromiter(map(self, value.ravel()), dtype=object, count=value.size)
-            return value if all(map(operator.is_, array, value.ravel())) else array.reshape(value.shape)
+            old = list(value.values() if kind is dict else value.ravel() if kind is np.ndarray else value)
+            items = [ready(each) for each in old]
+            if all(map(operator.is_, items, old)):
+                return value
+            if kind is np.ndarray:
+                return np.fromiter(items, dtype=object, count=len(items)).reshape(value.shape)
+            return dict(zip(value, items, strict=True)) if kind is dict else kind(items)
         if not hasattr(value, "__dict__"):
             return value
         names = [field.name for field in fields(value)] if _is_own_dataclass(value) else vars(value)
         parts = {}
         for name in names:  # of a dataclass the fields, without what it has derived from them
             part = vars(value)[name]
-            found = packed_part(value, name, part, self._allowance)
-            parts[name] = self(part) if found is None else found
+            found = packed_part(value, name, part, allowance)
+            parts[name] = ready(part) if found is None else found
         unchanged = len(parts) == len(vars(value)) and all(parts[name] is vars(value)[name] for name in parts)
         return value if unchanged else made_of(kind, parts)
+
+    return ready(model)
 
 
 def _unpack(model: Any, allowance: Allowance, *, trusts_preprocessors: bool) -> None:

@@ -39,11 +39,12 @@ def demand(fine: Any, found: str) -> None:
         raise ModelFileError(f"it holds {found}")
 
 
+@dataclass
 class Allowance:
     """How much memory the trees of a file may ask for, and how much they have."""
 
-    def __init__(self, most: float) -> None:
-        self.most, self.taken = most, 0
+    most: float
+    taken: int = 0
 
     def take(self, size: int) -> None:
         """Complain if this is more than what is left."""
@@ -116,14 +117,12 @@ class PackedTrees:
         allowance.take(number * TREE_BYTES)
         nodes = self.nodes.read(NODE_DTYPE, number, allowance)
         values = self.values.read((np.float64, (classes.size, int(classes.max()))), number, allowance)
-        demand(
-            np.array_equal(self.nodes.lengths, self.values.lengths), "a tree with another number of values than nodes"
-        )
+        fine = np.array_equal(self.nodes.lengths, self.values.lengths)
+        demand(fine, "a tree with another number of values than nodes")
         left, right = nodes["left_child"], nodes["right_child"]
         leaf = left == TREE_LEAF
         demand(np.array_equal(leaf, right == TREE_LEAF), "a tree with half a leaf")
-        _demand_columns(nodes["feature"][~leaf], self.n_features)
-        depths = _depths(left, right, leaf, self.nodes.lengths)
+        depths = _depths(nodes["feature"], left, right, leaf, self.nodes.lengths, self.n_features)
         trees = []
         for depth, own, value in zip(depths.tolist(), *map(self.nodes.parts, (nodes, values)), strict=True):
             trees.append(Tree(self.n_features, classes, classes.size))
@@ -147,11 +146,8 @@ class PackedForest:
         shape, listed = (None, models) if isinstance(models, list) else (models.shape, models.ravel().tolist())
         if not listed or not all(type(each) is type(listed[0]) and _holds_tree(each) for each in listed):
             return None
-        trees, states, first = (
-            PackedTrees.of([each.tree_ for each in listed], allowance),
-            [*map(vars, listed)],
-            vars(listed[0]),
-        )
+        trees = PackedTrees.of([each.tree_ for each in listed], allowance)
+        states, first = [*map(vars, listed)], vars(listed[0])
         if trees is None or any(state.keys() != first.keys() for state in states):
             return None
         alike = {name for name in first if all(_same(state[name], first[name]) for state in states)}
@@ -193,15 +189,24 @@ class PackedStages:
     def made(self, model: Any, allowance: Allowance, *, trusts_preprocessors: bool) -> list[list[TreePredictor]]:
         """The stages of this model, whose bins say which columns there are."""
         demand(all(map(is_count, self.stages)), "boosting with other stages")
-        categorical, number = (
-            _categorical_columns(vars(model), trusts_preprocessors=trusts_preprocessors),
-            sum(self.stages),
-        )
+        given, number = vars(model), sum(self.stages)
+        preprocessed, bins = given.get("_preprocessor") is not None, vars(given["_bin_mapper"])
+        fine = trusts_preprocessors or not preprocessed
+        demand(fine, "a boosting model with a preprocessor, whose columns are unknown")
+        demand(not given.get("_in_fit"), "a boosting model in the middle of its fit")
+        flags, thresholds = bins["is_categorical_"], bins["bin_thresholds_"]
+        fine = type(flags) is np.ndarray and flags.ndim == 1 and flags.dtype in (np.uint8, np.bool_)
+        demand(fine and type(thresholds) is list and len(thresholds) == len(flags), "boosting bins without columns")
+        fine = all(type(each) is np.ndarray and each.ndim == 1 and len(each) < MAX_BINS for each in thresholds)
+        demand(fine, "boosting bins with too many thresholds")
+        fine = preprocessed or given.get(COLUMNS) == len(flags)
+        demand(fine, "boosting bins of other columns than its model checks")
+        categorical = np.asarray(flags, dtype=bool)
         allowance.take(number * TREE_BYTES)
         nodes = self.nodes.read(PREDICTOR_RECORD_DTYPE, number, allowance)
         leaf, feature = nodes["is_leaf"] != 0, nodes["feature_idx"]
-        _demand_columns(feature[~leaf], len(categorical))
-        _depths(nodes["left"].astype(np.int64), nodes["right"].astype(np.int64), leaf, self.nodes.lengths)
+        left, right = (nodes[name].astype(np.int64) for name in ("left", "right"))
+        _depths(feature, left, right, leaf, self.nodes.lengths, len(categorical))
         splits = ~leaf & (nodes["is_categorical"] != 0)
         demand(categorical[feature[splits]].all(), "a boosting tree with categories of a column of numbers")
         parts = [self.nodes.parts(nodes)]
@@ -231,7 +236,7 @@ def unpack_parts(owner: Any, allowance: Allowance, *, trusts_preprocessors: bool
     """Put trees into the attributes of an object that stand for some, if it is one that trees belong to."""
     given = vars(owner)
     if isinstance(owner, OneHotEncoder):
-        _check_encoder(owner)
+        _check_encoder(given)
     for name, part in given.items():
         if isinstance(part, PackedTrees) and name == TREE and isinstance(owner, BaseDecisionTree):
             given[name] = part.made({given.get(COLUMNS)}, 1, allowance)[0]
@@ -249,9 +254,8 @@ def unpack_parts(owner: Any, allowance: Allowance, *, trusts_preprocessors: bool
         demand(fine, "gradient boosting with other stages")
 
 
-def _check_encoder(encoder: OneHotEncoder) -> None:
+def _check_encoder(given: dict[str, Any]) -> None:
     """Complain about codes of categories beyond the columns of an encoder: it writes there without looking."""
-    given = vars(encoder)
     categories = given.get("categories_", [])
     mappings = given.get("_default_to_infrequent_mappings") if given.get("_infrequent_enabled") else None
     drops, columns = given.get("_drop_idx_after_grouping"), given.get("_n_features_outs", [])
@@ -279,8 +283,12 @@ def _holds_tree(model: Any) -> bool:
     return isinstance(model, BaseDecisionTree) and type(vars(model).get(TREE)) is Tree
 
 
-def _depths(left: IntArray, right: IntArray, leaf: AnyArray, lengths: IntArray) -> IntArray:
-    """Depth of each tree; every inner node must have two children of its own among the later nodes of its tree."""
+def _depths(
+    feature: IntArray, left: IntArray, right: IntArray, leaf: AnyArray, lengths: IntArray, n_features: int
+) -> IntArray:
+    """Depth of each tree; inner nodes must have a column, and two children of their own among the later nodes."""
+    split = feature[~leaf]
+    demand(((split >= 0) & (split < n_features)).all(), "a tree that splits a column that does not exist")
     first = np.cumsum(lengths) - lengths
     start, end = np.repeat(first, lengths), np.repeat(first + lengths, lengths)
     inner = np.flatnonzero(~leaf)
@@ -298,25 +306,6 @@ def _depths(left: IntArray, right: IntArray, leaf: AnyArray, lengths: IntArray) 
         depth, above = depth + more, above[above]
     found: IntArray = np.maximum.reduceat(depth, first)
     return found
-
-
-def _demand_columns(split: IntArray, n_features: int) -> None:
-    demand(((split >= 0) & (split < n_features)).all(), "a tree that splits a column that does not exist")
-
-
-def _categorical_columns(model: dict[str, Any], *, trusts_preprocessors: bool) -> AnyArray:
-    """Which columns the bins of a boosting model take for categories."""
-    preprocessed, bins = model.get("_preprocessor") is not None, vars(model["_bin_mapper"])
-    demand(trusts_preprocessors or not preprocessed, "a boosting model with a preprocessor, whose columns are unknown")
-    demand(not model.get("_in_fit"), "a boosting model in the middle of its fit")
-    flags, thresholds = bins["is_categorical_"], bins["bin_thresholds_"]
-    fine = type(flags) is np.ndarray and flags.ndim == 1 and flags.dtype in (np.uint8, np.bool_)
-    demand(fine and type(thresholds) is list and len(thresholds) == len(flags), "boosting bins without columns")
-    fine = all(type(each) is np.ndarray and each.ndim == 1 and len(each) < MAX_BINS for each in thresholds)
-    demand(fine, "boosting bins with too many thresholds")
-    fine = preprocessed or model.get(COLUMNS) == len(flags)
-    demand(fine, "boosting bins of other columns than its model checks")
-    return np.asarray(flags, dtype=bool)
 
 
 def _narrowed(values: AnyArray) -> AnyArray:

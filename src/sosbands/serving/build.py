@@ -67,11 +67,15 @@ def program_of(model: Any, levels: list[float], *, lower_share: float = 0.5, ban
     made = dict(zip(OUTPUTS, (prediction, lower, upper, support), strict=True))
     if bands_only:
         del made[PREDICTION]
-    program.outputs = {name: _checked(program, value, checked) for name, value in made.items()}
+    program.outputs = {
+        name: value if checked is None else program.add("add", value, checked) for name, value in made.items()
+    }
     program.facts = {"confidence_level": levels, "sosbands": __version__}
     if X in program.inputs and hasattr(model, "feature_names_in_"):
         program.facts["feature_names"] = [str(name) for name in model.feature_names_in_]
-    _refuse_clashes(program)
+    odd = sorted(set(program.inputs) & set(program.outputs) | {name for name in program.inputs if name[:1] == "/"})
+    if odd:
+        raise ExportError(f"X has columns {odd}, names that the file needs for itself: expected other names")
     return program.pruned()
 
 
@@ -233,13 +237,3 @@ def _given(program: Program, target: TargetScale | None, value: str) -> str:
         value = program.add("multiply", value, value)
     value = value if target.low == -np.inf else program.add("maximum", value, target.low)
     return value if target.high == np.inf else program.add("minimum", value, target.high)
-
-
-def _checked(program: Program, value: str, checked: str | None) -> str:
-    return value if checked is None else program.add("add", value, checked)
-
-
-def _refuse_clashes(program: Program) -> None:
-    odd = sorted(set(program.inputs) & set(program.outputs) | {name for name in program.inputs if name[:1] == "/"})
-    if odd:
-        raise ExportError(f"X has columns {odd}, names that the file needs for itself: expected other names")

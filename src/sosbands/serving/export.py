@@ -25,9 +25,9 @@ from sosbands.serving.build import GROUPS, STD, X, check_model, program_of
 from sosbands.serving.models import table_inputs
 from sosbands.serving.onnx_graph import onnx_bytes
 from sosbands.serving.program import Program
-from sosbands.serving.scorer import FORMAT, PROGRAM, load_scorer
+from sosbands.serving.scorer import FORMAT, MICROSECONDS, PROGRAM, load_scorer
 from sosbands.tables import TableEncoder
-from sosbands.tables.columns import BOOLEAN, CATEGORY
+from sosbands.tables.columns import BOOLEAN, CATEGORY, DATE, NUMBER
 
 ROWS = 64
 FAR = 4.0  # standard deviations that some of the rows lie from the mean
@@ -49,25 +49,20 @@ def sample_rows(model: SoSBandRegressor) -> Any:
         return _framed(_table(fitted, rng), list(fitted.kinds_), named=fitted.has_names_)
     spread = np.where(np.arange(ROWS) % 8 == 0, FAR, 1.0)[:, None]
     points = model.reader_.mean + spread * model.reader_.scale * rng.standard_normal((ROWS, len(model.reader_.mean)))
-    numbers = points if fitted is None else _inverted(fitted, points)
-    names = getattr(model, "feature_names_in_", None)
-    columns = {f"{j}" if names is None else names[j]: numbers[:, j] for j in range(numbers.shape[1])}
-    return numbers if names is None else _framed(columns, list(columns), named=True)
-
-
-def _inverted(fitted: Any, points: Array) -> Array:
     try:
-        return np.asarray(fitted.inverse_transform(points), dtype=float)
+        numbers = points if fitted is None else np.asarray(fitted.inverse_transform(points), dtype=float)
     except (AttributeError, TypeError, ValueError) as error:
         raise ExportError(
             f"rows=None: what a {type(fitted).__name__} makes of rows cannot be turned back, so that there are no rows "
             "to check the file with; expected some rows"
         ) from error
+    names = getattr(model, "feature_names_in_", None)
+    columns = {f"{j}" if names is None else names[j]: numbers[:, j] for j in range(numbers.shape[1])}
+    return numbers if names is None else _framed(columns, list(columns), named=True)
 
 
 def _table(encoder: TableEncoder, rng: np.random.Generator) -> dict[str, AnyArray]:
-    numbers = [name for name, kind in encoder.kinds_.items() if kind not in (CATEGORY, BOOLEAN)]
-    ordered = encoder._of("number", "date")
+    ordered = encoder._of(NUMBER, DATE)
     scale = dict(zip(ordered, encoder.scaler_.scale_, strict=True)) if encoder.scale and ordered else {}
     center = dict(zip(ordered, encoder.scaler_.mean_, strict=True)) if encoder.scale and ordered else {}
     found: dict[str, AnyArray] = {}
@@ -76,16 +71,12 @@ def _table(encoder: TableEncoder, rng: np.random.Generator) -> dict[str, AnyArra
             found[name] = rng.choice(np.array([*encoder.levels_[name], NEW_TEXT], dtype=object), ROWS)
         else:
             drawn = center.get(name, 0.0) + scale.get(name, 1.0) * rng.standard_normal(ROWS)
-            values = drawn if name in numbers else rng.integers(0, 2, ROWS).astype(float)
-            found[name] = np.where(rng.random(ROWS) < GAPS, np.nan, values) if name in encoder.gaps_ else values
-    return {name: _cells(values, encoder.kinds_[name]) for name, values in found.items()}
-
-
-def _cells(values: AnyArray, kind: str) -> AnyArray:
-    """Cells from which the column is read as of its kind again."""
-    if kind == "date":
-        return (values * 86_400_000_000).astype("timedelta64[us]") + np.datetime64(0, "us")
-    return values
+            values = drawn if kind != BOOLEAN else rng.integers(0, 2, ROWS).astype(float)
+            values = np.where(rng.random(ROWS) < GAPS, np.nan, values) if name in encoder.gaps_ else values
+            moments = kind == DATE  # so that the column is read as one of dates again
+            days = (values * MICROSECONDS).astype("timedelta64[us]") + np.datetime64(0, "us") if moments else values
+            found[name] = days
+    return found
 
 
 def _framed(columns: dict[str, AnyArray], names: list[str], *, named: bool) -> Any:

@@ -34,17 +34,10 @@ from sosbands.tables.encoder import UNSEEN
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """All nodes of one tree; a leaf leads to itself.
+    """All nodes of one tree; a leaf leads to itself."""
 
-    Attributes
-    ----------
-    feature, left, right : ndarrays of int
-        Column that a node looks at, and where it leads if this is at most `threshold`, and otherwise.
-    threshold, value : ndarrays of float
-    """
-
-    feature: AnyArray
-    left: AnyArray
+    feature: AnyArray  # the column that a node looks at
+    left: AnyArray  # where it leads if this is at most the threshold
     right: AnyArray
     threshold: Array
     value: Array
@@ -177,11 +170,9 @@ def _one_hot_tables(encoder: TableEncoder) -> list[tuple[str, Array]]:
 
 def _target_tables(encoder: TableEncoder) -> list[tuple[str, Array]]:
     tables = []
-    columns = len(encoder.by_target_)
     for k, name in enumerate(encoder.by_target_):
-        codes = _codes(k, len(encoder.levels_[name]), columns, UNSEEN)
-        means = encoder._scaled_targets(encoder.targets_.transform(codes))
-        tables.append((name, means[:, k : k + 1]))
+        codes = _codes(k, len(encoder.levels_[name]), len(encoder.by_target_), UNSEEN)
+        tables.append((name, encoder._scaled_targets(encoder.targets_.transform(codes))[:, k : k + 1]))
     return tables
 
 
@@ -200,11 +191,7 @@ LOG_LINKS = ("poisson", "gamma")
 
 def add_model(program: Program, model: Any, x: str, columns: int) -> str:
     """The prediction of a fitted model, (n, 1), of what it sees."""
-    if isinstance(model, FrozenEstimator):
-        return add_model(program, model.estimator, x, columns)
-    if isinstance(model, Pipeline):
-        return add_model(program, *_last_step(program, model, x, columns))
-    _refuse_table(model, x)
+    model, x, columns = _unwrapped(program, model, x, columns)
     if isinstance(model, ModelBlend):
         means = [add_model(program, member, x, columns) for member in model.members_]
         return program.add("product", program.joined(means), model.weights_.reshape(-1, 1))
@@ -215,9 +202,14 @@ def add_model(program: Program, model: Any, x: str, columns: int) -> str:
         nodes = [Nodes.of_tree(each.tree_) for each in trees]
         return add_trees(program, program.add("single", x), nodes, factor=1 / len(trees))
     if isinstance(model, GradientBoostingRegressor) and isinstance(model.init_, (str, DummyRegressor)):
-        return _boosting(program, model, x)
+        start = 0.0 if isinstance(model.init_, str) else float(np.ravel(model.init_.constant_)[0])
+        nodes = [Nodes.of_tree(tree.tree_) for tree in model.estimators_[:, 0]]
+        made = add_trees(program, program.add("single", x), nodes, factor=model.learning_rate)
+        return program.add("add", made, start)
     if isinstance(model, HistGradientBoostingRegressor) and not np.any(model.is_categorical_):
-        return _histogram_boosting(program, model, x)
+        nodes = [Nodes.of_predictor(predictor) for (predictor,) in model._predictors]
+        raw = program.add("add", add_trees(program, x, nodes), float(np.ravel(model._baseline_prediction)[0]))
+        return program.add("exp", raw) if model.loss in LOG_LINKS else raw
     if isinstance(model, LinearModel) and np.ndim(model.coef_) == 1:
         product = program.add("product", x, np.asarray(model.coef_, dtype=float).reshape(-1, 1))
         return program.add("add", product, float(np.ravel(model.intercept_)[0]))
@@ -226,11 +218,7 @@ def add_model(program: Program, model: Any, x: str, columns: int) -> str:
 
 def add_model_with_spread(program: Program, model: Any, x: str, columns: int) -> tuple[str, str]:
     """Prediction and spread, each (n, 1), as `predict_with_spread` gives them."""
-    if isinstance(model, FrozenEstimator):
-        return add_model_with_spread(program, model.estimator, x, columns)
-    if isinstance(model, Pipeline):
-        return add_model_with_spread(program, *_last_step(program, model, x, columns))
-    _refuse_table(model, x)
+    model, x, columns = _unwrapped(program, model, x, columns)
     if isinstance(model, FORESTS):
         nodes = [Nodes.of_tree(each.tree_) for each in model.estimators_]
         each = add_trees(program, program.add("single", x), nodes, each=True)
@@ -284,10 +272,15 @@ def add_process(program: Program, process: GaussianProcess, x: str) -> tuple[str
     return mean, program.add("multiply", program.add("sqrt", kept), process.y_scale_)
 
 
-def _last_step(program: Program, model: Pipeline, x: str, columns: int) -> tuple[Any, str, int]:
-    for _, step in model.steps[:-1]:
-        x, columns = add_transformer(program, step, x, columns)
-    return model.steps[-1][1], x, columns
+def _unwrapped(program: Program, model: Any, x: str, columns: int) -> tuple[Any, str, int]:
+    """The model in a frozen one or at the end of a pipeline, and what it sees."""
+    while isinstance(model, (FrozenEstimator, Pipeline)):
+        if isinstance(model, Pipeline):
+            for _, step in model.steps[:-1]:
+                x, columns = add_transformer(program, step, x, columns)
+        model = model.estimator if isinstance(model, FrozenEstimator) else model.steps[-1][1]
+    _refuse_table(model, x)
+    return model, x, columns
 
 
 def _refuse_table(fitted: Any, x: str) -> None:
@@ -311,19 +304,6 @@ def _affine(fitted: Any) -> tuple[Any, Any]:
     else:
         return None, None
     return 0.0 if mean is None else mean, 1.0 if scale is None else scale
-
-
-def _boosting(program: Program, model: GradientBoostingRegressor, x: str) -> str:
-    start = 0.0 if isinstance(model.init_, str) else float(np.ravel(model.init_.constant_)[0])
-    nodes = [Nodes.of_tree(tree.tree_) for tree in model.estimators_[:, 0]]
-    made = add_trees(program, program.add("single", x), nodes, factor=model.learning_rate)
-    return program.add("add", made, start)
-
-
-def _histogram_boosting(program: Program, model: HistGradientBoostingRegressor, x: str) -> str:
-    nodes = [Nodes.of_predictor(predictor) for (predictor,) in model._predictors]
-    raw = program.add("add", add_trees(program, x, nodes), float(np.ravel(model._baseline_prediction)[0]))
-    return program.add("exp", raw) if model.loss in LOG_LINKS else raw
 
 
 def _blend_with_spread(program: Program, blend: ModelBlend, x: str, columns: int) -> tuple[str, str]:

@@ -67,15 +67,8 @@ class _Graph:
         It does so with a matrix product and a multiplication by one constant, in either order.
         """
         before = self.made_by.get(name)
-        if (
-            before is None
-            or {step.operation, before.operation} - {"product", *SCALINGS}
-            or "product"
-            not in (
-                step.operation,
-                before.operation,
-            )
-        ):
+        pair = {step.operation, before.operation} if before else set()
+        if before is None or "product" not in pair or pair - {"product", *SCALINGS}:
             return False
         scaling = before if step.operation == "product" else step
         sizes = [self.program.constants[each].size for each in scaling.arguments if each in self.program.constants]
@@ -147,14 +140,11 @@ def converted(fitted: Any, columns: int) -> Any:
             target_opset=OPSETS,
         )
     except Exception as error:  # of many types, in skl2onnx and in what it asks of the object
+        said = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
         raise ExportError(
-            f"skl2onnx cannot convert a {type(fitted).__name__} ({_first_line(error)}); if it is "
-            "the point model, bands_only=True makes its prediction an input"
+            f"skl2onnx cannot convert a {type(fitted).__name__} ({said}); if it is the point model, bands_only=True "
+            "makes its prediction an input"
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
 
 
 def _rows(graph: _Graph, step: Step) -> None:

@@ -16,17 +16,10 @@ FOREIGN = "foreign"  # the operation of an object of another library, which NumP
 
 @dataclass(frozen=True)
 class Input:
-    """An array that a program is given.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"numbers", "texts", "integers"}
-    columns : int
-    """
+    """An array that a program is given."""
 
     name: str
-    kind: str
+    kind: str  # NUMBERS, TEXTS or INTEGERS
     columns: int
 
 
@@ -42,28 +35,15 @@ class Step:
 
 @dataclass
 class Program:
-    """Steps from inputs to outputs; every value is an array (n, k), every constant one that goes with these.
-
-    Attributes
-    ----------
-    inputs : dict of str to Input
-    steps : list of Step
-        In the order in which they are done.
-    constants : dict of str to ndarray
-    outputs : dict of str to str
-        Names for users, and of the values.
-    foreign : dict of str to (object, int)
-        Fitted objects of other libraries by the value that they make, and how many columns they see.
-    facts : dict
-        What users of the file should know, as plain data.
-    """
+    """Steps from inputs to outputs; every value is an array (n, k), every constant one that goes with these."""
 
     inputs: dict[str, Input] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     constants: dict[str, AnyArray] = field(default_factory=dict)
-    outputs: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)  # names for users, and of the values
+    # fitted objects of other libraries by the value that they make, and how many columns they see
     foreign: dict[str, tuple[Any, int]] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)  # what users of the file should know, as plain data
 
     def input(self, name: str, kind: str, columns: int) -> str:
         """A further input; its value has its name."""
