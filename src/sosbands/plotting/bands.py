@@ -356,6 +356,8 @@ def _mark_rows(ax: Axes, places: Array, heights: Array, marked: tuple[IntArray, 
     """Triangles that point down and up at the rows that shape the lower and the upper band, where they are drawn."""
     for rows, style, side in zip(marked, (LOWER, UPPER), ("lower", "upper"), strict=True):
         drawn = rows[np.isfinite(places[rows])]
+        if not len(drawn):
+            continue
         some = "" if len(drawn) == len(rows) else f" ({len(drawn)} drawn)"
         label = f"{many(len(rows), 'row')} {'shapes' if len(rows) == 1 else 'shape'} the {side} band{some}"
         ax.scatter(places[drawn], heights[drawn], s=46, edgecolor=BLACK, lw=0.9, label=label, zorder=4, **style)

@@ -215,7 +215,7 @@ def plot_comparison(
     if nominal is None and metric == "coverage" and len(levels) == 1:
         nominal = levels.pop()
 
-    ax = new_axes(ax, size=(max(4.0, 1.5 + 1.2 * len(drawn)), 4.4))
+    ax = new_axes(ax, size=(max(4.0, 1.2 + 1.0 * len(drawn)), 4.4))
     filled = [(place, list(values.values())) for place, values in enumerate(drawn.values()) if values]
     if filled:  # quartiles and median; whiskers to the extremes, as every point is drawn anyway
         ax.boxplot(
