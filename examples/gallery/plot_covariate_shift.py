@@ -64,7 +64,8 @@ for name, values in found.items():
 # Weighted intervals have the coverage again, and vary more: of 500 calibration rows only a few
 # lie where the new ones do.
 
-figure, axes = plt.subplots(2, 1, figsize=(5.2, 7.2), layout="constrained")
+figures = [plt.figure(figsize=(5.2, 4.0), layout="constrained") for _ in found]
+axes = [figure.add_subplot() for figure in figures]
 x = np.linspace(0.001, 0.999, 300)
 for density, color, name in (
     (law.pdf(x), "#0072B2", "calibration rows"),

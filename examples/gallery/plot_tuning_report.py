@@ -37,6 +37,7 @@ print(candidates.head(6).to_string(index=False))
 # chosen one (the stars) gives to new rows.
 
 plot_tuning(model.tuning_)
+# sphinx_gallery_thumbnail_number = 2
 plot_bands(model, *case.sample(300, random_state=1))
 plt.show()
 

@@ -31,7 +31,7 @@ FALL = {  # what new rows do that are covered
 NEXT_TO_NOTHING = 1e-2  # of the calibrated width: bands below it leave the width to calibration
 HARDLY = 1.15  # times as wide at most are nine of ten intervals as the narrowest tenth: no difference worth a reason
 ALIKE = 0.02  # of the larger: numbers that differ by less are told as the same
-ROUNDING = 1e-9  # of a width: an end as near to the prediction lies on it
+NO_REACH = 1e-4  # of a width: an end as near to the prediction is told as lying on it
 SCALES = {
     views.MODEL: "its own standard deviation",
     views.FOREST: "the size of its errors, told by a forest",
@@ -77,9 +77,9 @@ def _width(model: Any, side: str) -> str:
     low, high = -np.median(below), np.median(above)
     first, last = (f"{abs(end):.3g} {'below' if end < 0 else 'above'}" for end in (low, high))
     ends_at = f"from {first} to {last} the prediction"
-    if abs(high) < ROUNDING * (high - low):
+    if abs(high) < NO_REACH * (high - low):
         ends_at = f"from {first} the prediction up to it"
-    elif abs(low) < ROUNDING * (high - low):
+    elif abs(low) < NO_REACH * (high - low):
         ends_at = f"from the prediction to {last} it"
     return f"Intervals are {_spread(width, ' wide in the middle', ' wide')}, {ends_at}."
 
