@@ -9,6 +9,10 @@ import pytest
 mpl.use("Agg")
 from matplotlib import pyplot
 
+from sosbands.regressors import PAPER_SETTINGS
+
+FIXED = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 10.0, "random_state": 0}
+
 
 def penalty_report(**changes):
     """A tuning report of three penalties times three lengthscales whose criterion is log10(lengthscale) + place."""

@@ -10,11 +10,8 @@ from matplotlib.collections import LineCollection
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from test_plotting import FIXED
-from test_plotting import learnt as learnt
 
-from pictures import SupportedTent, Tent, labelled, labels, offsets
-from pictures import _close_figures as _close_figures
+from pictures import FIXED, SupportedTent, Tent, labelled, labels, offsets
 from sosbands import SoSBandRegressor
 from sosbands.exceptions import TooFewCalibrationPointsWarning
 from sosbands.plotting import plot_active_rows, plot_bands, plot_widths
@@ -54,10 +51,7 @@ def test_the_curve_of_one_feature():
     assert {tuple(point) for point in above} == {(x, 2 * x + shift) for x in grid for shift in (0.0, 1.5)}
     assert ax.get_xlim() == (-1, 3)
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("x", "y", "")
-
-
-def test_the_level_of_the_model_and_the_range_of_the_data_are_the_defaults():
-    ax = plot_bands(Tent(), [[0.0], [10.0]], n_points=3)
+    ax = plot_bands(Tent(), [[0.0], [10.0]], n_points=3)  # the level of the model, the range of the data
     assert labels(ax) == ["prediction", "80 % interval, below", "80 % interval, above"]
     np.testing.assert_allclose(lines(ax)[1], [[-0.4, -1.6], [5, 9.2], [10.4, 20.0]])
 
@@ -88,6 +82,9 @@ def test_places_off_the_data_are_grey():
     assert labels(ax).count("off the data") == 1
     assert len(plot_bands(SupportedTent(), [[0.0], [0.9]], x_range=(-1, 1)).patches) == 0
     assert len(plot_bands(Tent(), [[0.0], [0.9]], x_range=(-9, 9)).patches) == 0
+    ax = plot_bands(SupportedTent(), [[-3.0], [0.0], [1.0], [2.0]], feature="prediction")
+    np.testing.assert_allclose(vertices(ax, "off the data"), [[0, -6.8], [0, -3.6], [3, 3.2], [3, 6.4]])
+    np.testing.assert_allclose(vertices(ax, "80 % interval, below")[:, 0], [1, 1, 2, 2])
 
 
 def test_along_a_slice_only_rows_near_it_are_drawn_each_with_its_own_interval():
@@ -160,12 +157,6 @@ def test_of_many_rows_some_are_drawn_each_with_its_interval():
     assert ax.get_title() == "99 % of 100 rows inside, mean width 3.2"
 
 
-def test_bars_off_the_data_are_grey():
-    ax = plot_bands(SupportedTent(), [[-3.0], [0.0], [1.0], [2.0]], feature="prediction")
-    np.testing.assert_allclose(vertices(ax, "off the data"), [[0, -6.8], [0, -3.6], [3, 3.2], [3, 6.4]])
-    np.testing.assert_allclose(vertices(ax, "80 % interval, below")[:, 0], [1, 1, 2, 2])
-
-
 class Endless(Tent):
     def predict_interval(self, X, confidence_level=None):
         ends = super().predict_interval(X, confidence_level)
@@ -183,19 +174,9 @@ def test_infinite_ends_reach_the_frame(feature):
     assert vertices(ax, "80 % interval, above")[:, 1].max() == high
     assert "ends at the frame are infinite" in labels(ax)
     assert ax.get_title() == "100 % of 3 rows inside, mean width infinite"
-
-
-def test_infinite_rows_are_near_a_slice_that_is_infinite_there():
     X = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 0.1]])
     ax = plot_bands(Endless(), X, [0.0, 5.0, 5.0], feature=1)  # the median of the first feature is 2
-    np.testing.assert_allclose(offsets(ax, "observations"), [[0.0, 5.0], [0.1, 5.0]])
-
-
-def test_too_few_calibration_points_are_warned_of_once(learnt):
-    model = SoSBandRegressor(GaussianProcess(), **FIXED, calibration_size=5).fit(*learnt[1:])
-    with pytest.warns(TooFewCalibrationPointsWarning) as caught:
-        plot_bands(model, *learnt[1:])
-    assert len(caught) == 1
+    np.testing.assert_allclose(offsets(ax, "observations"), [[0.0, 5.0], [0.1, 5.0]])  # near if both are infinite
 
 
 def test_what_the_picture_shows_is_not_warned_of(learnt):
@@ -209,6 +190,10 @@ def test_what_the_picture_shows_is_not_warned_of(learnt):
     np.testing.assert_allclose(np.column_stack([lower[:, 1], upper[:, 1]]), expected)
     np.testing.assert_allclose(grid[:, 1], model.predict(grid[:, :1]))
     assert "off the data" in labels(ax)
+    few = SoSBandRegressor(GaussianProcess(), **FIXED, calibration_size=5).fit(X, y)
+    with pytest.warns(TooFewCalibrationPointsWarning) as caught:  # once, though it is asked twice
+        plot_bands(few, X, y)
+    assert len(caught) == 1
 
 
 def test_shaping_rows_are_marked_on_the_rows_of_fit_alone(learnt):
@@ -329,42 +314,3 @@ def test_bands_in_units_of_a_base_scale_are_drawn_in_those_of_the_target(learnt,
     unit = model.noise_.view.unit(facts)
     np.testing.assert_allclose(above[:, 1] / unit, model.noise_.upper(model.noise_.view.points(facts)), rtol=1e-10)
     assert np.ptp(unit) > 0.05 * unit.mean()
-
-
-class Two(Tent):
-    def predict(self, X):
-        return np.asarray(X)[:, :2]
-
-
-class OneSided(Tent):
-    def predict_interval(self, X, confidence_level=None):
-        return self.predict(X) - confidence_level
-
-
-@pytest.mark.parametrize(
-    ("given", "options", "error", "message"),
-    [
-        ((Tent(), [1.0, 2.0]), {}, ValueError, r"X has shape \(2,\): expected two dimensions"),
-        ((Tent(), np.zeros((0, 2))), {}, ValueError, r"X has shape \(0, 2\)"),
-        ((Tent(), X3, [1.0]), {}, ValueError, "y has 1 entries: expected 40"),
-        ((Tent(), X3), {"feature": 3}, ValueError, "feature=3: expected 'prediction', a position from 0"),
-        ((Tent(), X3), {"feature": -1}, ValueError, "feature=-1: expected"),
-        ((Tent(), X3), {"feature": True}, ValueError, "feature=True: expected"),
-        ((Tent(), X3), {"feature": "age"}, ValueError, "feature='age': expected .* from 0 to 2$"),
-        ((Tent(), pd.DataFrame(X3, columns=[*"abc"])), {"feature": "age"}, ValueError, r"names \['a', 'b', 'c'\]"),
-        ((Tent(), [[0.0], [np.nan]]), {}, ValueError, "feature='x' holds missing or infinite"),
-        ((Tent(), X3), {"confidence_level": 1.5}, ValueError, "confidence_level=1.5: expected"),
-        ((Tent(), X3), {"confidence_level": [0.5]}, ValueError, r"confidence_level=\[0.5\]: expected one"),
-        ((Tent(), X3), {"feature": 0, "n_points": 1}, ValueError, "n_points=1: expected"),
-        ((Tent(), X3), {"feature": 0, "x_range": (1, 0)}, ValueError, r"x_range=\(1, 0\): expected"),
-        ((Tent(), X3), {"max_intervals": 0}, ValueError, "max_intervals=0: expected"),
-        ((Tent(), X3), {"colour": "red"}, TypeError, "colour"),
-        ((object(), X3), {}, ValueError, "confidence_level=None: expected"),
-        ((object(), X3), {"confidence_level": 0.9}, TypeError, "model=object: expected .* has predict$"),
-        ((Two(), X3), {}, ValueError, r"its predictions have shape \(40, 2\), expected \(40,\)"),
-        ((OneSided(), X3), {}, ValueError, r"its intervals have shape \(40,\), expected \(40, 2\)"),
-    ],
-)
-def test_bad_arguments_are_named(given, options, error, message):
-    with pytest.raises(error, match=message):
-        plot_bands(*given, **options)

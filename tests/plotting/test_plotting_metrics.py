@@ -7,13 +7,10 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import stats
-from test_plotting import learnt as learnt
 
 from pictures import Tent, comparison_rows, labelled, labels, render
-from pictures import _close_figures as _close_figures
 from sosbands.datasets import synthetic_case
 from sosbands.exceptions import OffDataWarning
-from sosbands.metrics.local import coverage_range
 from sosbands.plotting import plot_calibration, plot_comparison, plot_local_coverage
 
 
@@ -34,8 +31,7 @@ def test_coverage_at_each_level():
 
 def test_the_range_is_binomial_without_calibration_rows():
     levels = np.array([0.2, 0.5, 0.9])
-    low, high = coverage_range(levels, 40, None)
-    np.testing.assert_array_equal([low * 40, high * 40], [stats.binom.ppf(tail, 40, levels) for tail in (0.025, 0.975)])
+    low, high = (stats.binom.ppf(tail, 40, levels) / 40 for tail in (0.025, 0.975))
     ax = plot_calibration(Tent(), *rows_with(np.zeros(40)), levels=levels)
     corners = labelled(ax, "95 % range").get_paths()[0].vertices
     for level, first, last in zip(levels, low, high, strict=True):
@@ -87,23 +83,6 @@ def test_bins_along_the_prediction_a_position_or_a_tie():
 def test_rows_off_the_data_are_warned_of_where_the_picture_does_not_show_them(learnt):
     with pytest.warns(OffDataWarning):
         plot_local_coverage(learnt[0], np.full((10, 1), 50.0), np.zeros(10))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda X, y: plot_calibration(Tent(), X, y[:2]), "y has 2 entries: expected 5"),
-        (lambda X, y: plot_calibration(Tent(), X, y, levels=[0.0, 0.5]), r"levels run from 0 to 0.5: expected"),
-        (lambda X, y: plot_calibration(Tent(), X, y, levels=0.5), r"levels has shape \(\)"),
-        (lambda X, y: plot_local_coverage(Tent(), X, y, n_bins=0), "n_bins=0: expected"),
-        (lambda X, y: plot_local_coverage(Tent(), X, y, feature=1), "feature=1: expected"),
-        (lambda X, y: plot_local_coverage(Tent(), X[:, 0], y), r"X has shape \(5,\)"),
-        (lambda X, y: plot_local_coverage(Tent(), X, y, confidence_level=1), "confidence_level=1: expected"),
-    ],
-)
-def test_bad_arguments_are_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(*rows_with(np.zeros(5)))
 
 
 # ---------------------------------------------------------------- comparisons
@@ -177,23 +156,3 @@ def test_pairs_belong_to_their_data_set_and_repetition():
     ax = plot_comparison(rows, "score")
     assert pairs(ax) == []
     np.testing.assert_allclose(np.concatenate(points(ax))[:, 1], [1, 2, 3])
-
-
-@pytest.mark.parametrize(
-    ("rows", "metric", "options", "message"),
-    [
-        ([], "coverage", {}, "rows: got 0 rows"),
-        ([{"coverage": 1.0}], "coverage", {}, "each with the key 'method'"),
-        (comparison_rows(), "width", {}, r"metric='width': expected one of \['confidence_level', 'coverage'\]"),
-        (comparison_rows() * 2, "coverage", {}, r"method 'ours' has two rows with .* = \(None, None, 0\)"),
-        (
-            comparison_rows(),
-            "coverage",
-            {"methods": ["cqr"]},
-            r"'cqr' has no rows, expected .* \['ours', 'theirs'\]",
-        ),
-    ],
-)
-def test_bad_rows_are_named(rows, metric, options, message):
-    with pytest.raises(ValueError, match=message):
-        plot_comparison(rows, metric, **options)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from pictures import _close_figures as _close_figures
 from pictures import labels
 from sosbands.baselines import SplitCP
 from sosbands.online import monitor
@@ -37,13 +36,8 @@ def test_lines_are_the_rolling_numbers(found):
     assert found.alarm + 1 in marks
     title = f"Drift found at row {found.alarm + 1}, since about row {found.began + 1}"
     assert coverage.get_title(loc="left") == title
-    assert labels(martingale)[:3] == [
-        "95 % range without drift of 50 rows",
-        "level asked for, 90 %",
-        "intervals of the model as it is",
-    ]
-    assert "alarm at 100: false at most 1 %" in labels(martingale)
-    assert "alarm; shaded: since the drift set in" in labels(martingale)
+    assert labels(martingale)[:2] == ["95 % range without drift of 50 rows", "level asked for, 90 %"]
+    assert {"alarm at 100: false at most 1 %", "alarm; shaded: since the drift set in"} < {*labels(martingale)}
 
 
 def test_no_drift_is_said(found):

@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
-from test_plotting import learnt as learnt
 
-from pictures import _close_figures as _close_figures
-from pictures import choice_report, choice_row, labels, offsets, penalty_report, render
-from sosbands import SoSBandRegressor
+from pictures import choice_report, choice_row, labels, offsets, penalty_report
 from sosbands.plotting import plot_tuning
-from sosbands.point_models import GaussianProcess
 
 
 def lines(ax):
@@ -78,19 +74,6 @@ def test_lengthscales_that_were_given_in_any_form_are_no_setting(ell):
     ax = plot_tuning(choice_report(evaluations=rows, lengthscale=ell))
     assert list(lines(ax)) == ["both", "none"]
     assert losses(ax, "best with this value") == pytest.approx({1.0: 100 * np.expm1(1.0)})
-
-
-def test_the_report_of_an_estimator(learnt):
-    _, X, y = learnt
-    model = SoSBandRegressor(GaussianProcess(), cv=2, random_state=0).fit(X, y)
-    ax = plot_tuning(model.tuning_)
-    render(ax)
-    best = losses(ax, "best with this value")
-    (other,) = {"added", "scaled"} - {model.noise_.score.name}
-    frame = model.tuning_.to_frame()
-    loss = frame["criterion"].max() - frame["criterion"][frame["conformal_score"] == other].max()
-    assert best[lines(ax)[other]] == pytest.approx(100 * np.expm1(loss))
-    assert min(losses(ax, "chosen").values()) == 0
 
 
 def test_a_choice_by_rules_or_without_alternatives_is_told_in_words():
