@@ -42,7 +42,7 @@ def draw(models: dict[str, Any], X: Any, y: Any) -> Any:
         found = model.evaluate(X, y)
         draw_panel(axes, model, X[:SHOWN], y[:SHOWN])
         measured = f"{found['coverage']:.0%} inside, mean width {found['mean_width']:.1f} minutes"
-        axes.set_title(f"{name}: {measured}", fontsize=10, loc="left")
+        axes.set_title(f"{name}: {measured}", fontsize=10)
         axes.set_ylabel("minutes later\nthan predicted")
     panels[-1].set_xlabel("hour of the day")
     handles, labels = panels[0].get_legend_handles_labels()

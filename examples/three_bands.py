@@ -77,7 +77,7 @@ def draw(demo: Demo) -> Any:
         draw_panel(axes, demo, bands)
         title = f"{TITLES.get(penalty, 'in between')}, penalty {penalty:g}".replace("inf", "∞")
         width = bands.values_lower.mean() + bands.values_upper.mean()
-        axes.set_title(f"{title}: all {len(demo.y)} rows inside, mean width {width:.2g}", fontsize=9, loc="left")
+        axes.set_title(f"{title}: all {len(demo.y)} rows inside, mean width {width:.2g}", fontsize=9)
         axes.set_ylabel("y")
     panels[-1].set_xlabel("x")
     handles, labels = panels[0].get_legend_handles_labels()

@@ -118,8 +118,7 @@ def plot_bands(
             marked = shaping_rows(model, X)
     if max_intervals < 1:
         raise ValueError(f"max_intervals={max_intervals!r}: expected at least 1")
-    below, above = f"{percent(level)} interval, below", f"{percent(level)} interval, above"
-    label = along.label
+    below, above, label = f"{percent(level)} interval, below", f"{percent(level)} interval, above", along.label
     if along.column is None:
         center, own = prediction(model, X), interval_ends(model, X, level, options, quiet=SHOWN)
         order = np.argsort(center, kind="stable")
@@ -358,6 +357,6 @@ def _mark_rows(ax: Axes, places: Array, heights: Array, marked: tuple[IntArray, 
         drawn = rows[np.isfinite(places[rows])]
         if not len(drawn):
             continue
-        some = "" if len(drawn) == len(rows) else f" ({len(drawn)} drawn)"
-        label = f"{many(len(rows), 'row')} {'shapes' if len(rows) == 1 else 'shape'} the {side} band{some}"
+        label = f"{many(len(rows), 'row')} {'shapes' if len(rows) == 1 else 'shape'} the {side} band"
+        label += "" if len(drawn) == len(rows) else f" ({len(drawn)} drawn)"
         ax.scatter(places[drawn], heights[drawn], s=46, edgecolor=BLACK, lw=0.9, label=label, zorder=4, **style)

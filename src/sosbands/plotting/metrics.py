@@ -41,8 +41,6 @@ ROWS_PER_BIN, MOST_BINS = 30, 8
 PAIRS = ("dataset", "case", "repetition")  # rows of two methods that agree in these saw the same data
 SPREAD = 0.16  # horizontal half spread of the points of one method
 LONG_NAMES = 11  # characters that fit under one box
-
-
 SIDES = (  # label, coverage, looks, and a shift in parts of the horizontal range: error bars do not hide one another
     ("both ends", coverage, {"color": BLACK, "marker": "o", "ls": "-"}, 0.0),
     ("lower end", lower_coverage, {**LOWER, "ls": "--"}, -0.008),

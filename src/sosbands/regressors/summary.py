@@ -87,13 +87,9 @@ def _width(model: Any, side: str) -> str:
 def _spread(values: Array, varying: str, constant: str = "") -> str:
     """Such as "17 wide in the middle (9.8 to 44 for eight of ten learning rows)"."""
     low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
-    if _is_same(low, high):
+    if high - low < ALIKE * abs(high):
         return f"{middle:.3g}{constant}"
     return f"{middle:.3g}{varying} ({low:.3g} to {high:.3g} for eight of ten learning rows)"
-
-
-def _is_same(low: float, high: float) -> bool:
-    return bool(high - low < ALIKE * abs(high))
 
 
 def _typical_ends(model: Any, side: str) -> tuple[Array, Array] | None:
@@ -131,7 +127,7 @@ def _shaped(model: Any) -> str:
     ends = _typical_ends(model, BOTH)
     if looks and ends is not None:
         narrow, wide = np.quantile(ends[0] + ends[1], [0.1, 0.9])
-        if _is_same(narrow, wide):
+        if wide - narrow < ALIKE * wide:
             width = "the width is as good as the same everywhere"
         elif wide < HARDLY * narrow:
             width = f"the width hardly differs from row to row; what little does follows {', times '.join(looks)}"
@@ -141,14 +137,10 @@ def _shaped(model: Any) -> str:
 def _sides(model: Any) -> str:
     """Whether both sides have the same band, and what the test of skew had to say."""
     noise, report = model.noise_, model.tuning_
-    typical, shared = noise.typical, is_symmetric(noise.settings.symmetry_penalty)
-    differ = np.abs(typical.lower - typical.upper).max(initial=0.0)
-    if shared:
-        words = "both sides share one band"
-    elif differ <= ALIKE * max(typical.lower.mean(), typical.upper.mean()):
+    lower, upper, shared = noise.typical.lower, noise.typical.upper, is_symmetric(noise.settings.symmetry_penalty)
+    words = "both sides share one band" if shared else "each side has its own band"
+    if not shared and np.abs(lower - upper).max(initial=0.0) <= ALIKE * max(lower.mean(), upper.mean()):
         words = "the bands of both sides are as good as the same"
-    else:
-        words = "each side has its own band"
     if report is None or report.symmetry is None:
         return words
     test = f"test of skew: p = {report.symmetry.p_value:.2g}"
