@@ -97,6 +97,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "write_computation_times": False,
     "image_srcset": ["2x"],
+    "thumbnail_size": (520, 480),  # of one picture, so that its letters can be read
 }
 
 

@@ -29,9 +29,8 @@ print(result)
 # %%
 # A point is one repetition, thin lines join the same repetition.
 
-figure, axes = plt.subplots(1, 3, figsize=(13, 4.8), layout="constrained")
-for metric, ax in zip(("coverage", "mean_width", "interval_score"), axes, strict=True):
-    plot_comparison(result, metric, ax)
+for metric in ("interval_score", "coverage", "mean_width"):
+    plot_comparison(result, metric)
 plt.show()
 
 # %%

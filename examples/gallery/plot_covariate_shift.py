@@ -64,7 +64,8 @@ for name, values in found.items():
 # Weighted intervals have the coverage again, and vary more: of 500 calibration rows only a few
 # lie where the new ones do.
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+figures = [plt.figure(figsize=(5.2, 4.0), layout="constrained") for _ in found]
+axes = [figure.add_subplot() for figure in figures]
 x = np.linspace(0.001, 0.999, 300)
 for density, color, name in (
     (law.pdf(x), "#0072B2", "calibration rows"),
@@ -75,8 +76,8 @@ for density, color, name in (
 axes[0].plot(
     x, 0.1 + 2 * x**2, color="black", lw=1.4, ls="--", label="standard deviation of the noise"
 )
-axes[0].set(xlabel="x", ylim=(0, 3.4))
-axes[0].legend(loc="upper center", frameon=False)
+axes[0].set(xlabel="x", ylim=(0, 3.6))
+axes[0].legend(loc="upper center", frameon=False, fontsize="small")
 axes[1].boxplot(
     list(found.values()),
     tick_labels=list(found),

@@ -25,13 +25,12 @@ model = SoSBandRegressor(random_state=0).fit(X, y)
 print(model.summary(detail=True))
 
 # %%
+# The bars are test rows, sorted by prediction; rows outside of their interval are crosses.
 # Columns keep their names, so a curve along one of them can be asked for by name; the other
-# features stay at their medians. The bars are test rows over their predictions; rows outside
-# of their interval are crosses.
+# features stay at their medians, and rows that are near this slice are drawn with it.
 
-figure, axes = plt.subplots(1, 2, figsize=(12, 5.4), layout="constrained")
-plot_bands(model, X_test, y_test, ax=axes[0])
-plot_bands(model, X_test, y_test, feature="bmi", ax=axes[1])
+plot_bands(model, X_test, y_test)
+plot_bands(model, X_test, y_test, feature="bmi")
 plt.show()
 
 # %%

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
+from sosbands.plotting import plot_bands
 
 # %%
 # Two instruments measure the same thing; a third of the values come from the one that scatters
@@ -51,9 +52,7 @@ def coverage(model, **groups):
     return (lower <= y_test) & (y_test <= upper)
 
 
-figure, axes = plt.subplots(
-    1, 2, figsize=(11, 4.4), layout="constrained", width_ratios=(1, 1.3)
-)
+figure, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
 inside = {
     "common quantile": coverage(common),
     "one for each group": coverage(grouped, groups=instrument_test),
@@ -63,33 +62,21 @@ for shift, (label, covered) in zip((-0.17, 0.17), inside.items(), strict=True):
     heights = [part.mean() for part in parts]
     errors = [2 * part.std() / np.sqrt(len(part)) for part in parts]
     color = "#0072B2" if shift < 0 else "#E69F00"
-    bars = axes[0].bar(
-        np.arange(3) + shift, heights, 0.32, yerr=errors, color=color, label=label
-    )
-    axes[0].bar_label(bars, fmt="%.2f", padding=3, fontsize="small")
-axes[0].axhline(0.9, color="black", lw=1, ls="--")
-axes[0].set(ylim=(0, 1.12), ylabel="coverage", title="coverage, nominal 90 %")
-axes[0].set_xticks(range(3), ["new instrument", "old instrument", "all rows"])
-axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=2, frameon=False)
+    bars = ax.bar(np.arange(3) + shift, heights, 0.32, yerr=errors, color=color, label=label)
+    ax.bar_label(bars, fmt="%.2f", padding=3, fontsize="small")
+ax.axhline(0.9, color="black", lw=1, ls="--")
+ax.set(ylim=(0, 1.12), ylabel="coverage", title="coverage, nominal 90 %")
+ax.set_xticks(range(3), ["new\ninstrument", "old\ninstrument", "all rows"])
+ax.spines[["top", "right"]].set_visible(False)
+ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)
 
-grid = np.linspace(0, 1, 100)[:, None]
-for name, color in (("old", "#D55E00"), ("new", "#009E73")):
-    lower, upper = grouped.predict_interval(grid, groups=np.repeat(name, 100)).T
-    some = np.flatnonzero(instrument_test == name)[:150]
-    axes[1].fill_between(
-        grid[:, 0],
-        lower,
-        upper,
-        color=color,
-        alpha=0.25,
-        lw=0,
-        label=f"90 %, {name} instrument",
-    )
-    axes[1].scatter(X_test[some, 0], y_test[some], s=9, color=color)
-axes[1].set(xlabel="x", ylabel="y", title="intervals calibrated by group")
-axes[1].legend(loc="upper left", frameon=False)
-for ax in axes:
-    ax.spines[["top", "right"]].set_visible(False)
+# %%
+# The intervals of each instrument, calibrated by its own rows.
+
+for name in ("old", "new"):
+    some = np.flatnonzero(instrument_test == name)[:300]
+    ax = plot_bands(grouped, X_test[some], y_test[some], groups=name)
+    ax.set(title=f"{name} instrument\n{ax.get_title()}", ylim=(-4, 7))
 plt.show()
 
 # %%

@@ -26,14 +26,15 @@ models = {
 }
 
 # %%
-# Above the intervals, below the coverage in bins along x with 95 % error bars. The black line
-# is the nominal 90 %.
+# The intervals, and the coverage in bins along x with 95 % error bars. The black line is the
+# nominal 90 %.
 
-figure, axes = plt.subplots(2, 2, figsize=(12, 9.4), sharey="row", layout="constrained")
-for (name, model), column in zip(models.items(), axes.T, strict=True):
-    plot_bands(model, X_test[:400], y_test[:400], ax=column[0])
-    plot_local_coverage(model, X_test, y_test, ax=column[1])
-    column[0].set_title(name)
+for draw in (plot_bands, plot_local_coverage):
+    for name, model in models.items():
+        n = 400 if draw is plot_bands else len(y_test)
+        ax = draw(model, X_test[:n], y_test[:n])
+        ax.set_title(f"{name}\n{ax.get_title()}".strip())
+        ax.set_ylim((-5, 5) if draw is plot_bands else (0.4, 1.02))
 plt.show()
 
 # %%

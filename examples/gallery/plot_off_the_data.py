@@ -61,7 +61,7 @@ paper = clone(model).set_params(
 )
 paper.fit(X, y)
 figure, axes = plt.subplots(
-    2, 1, figsize=(9, 6.6), height_ratios=(1, 3), sharex=True, layout="constrained"
+    2, 1, figsize=(5.2, 6.4), height_ratios=(1, 3), sharex=True, layout="constrained"
 )
 axes[0].plot(grid, model.support(grid), color="#009E73", lw=1.6)
 axes[0].axhline(0.5, color="black", lw=1, ls="--")

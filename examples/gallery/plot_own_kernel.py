@@ -58,7 +58,7 @@ later = np.sort(rng.uniform(96, 120, 300))[:, None]
 load_later = load_at(later[:, 0], rng)
 print(f"coverage on the fifth day: {model.evaluate(later, load_later)['coverage']:.3f}")
 
-figure, ax = plt.subplots(figsize=(11, 4.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.2, 4.4), layout="constrained")
 grid = np.linspace(0, 120, 800)[:, None]
 lower, upper = model.predict_interval(grid).T
 ax.fill_between(
@@ -70,5 +70,5 @@ ax.scatter(later[::2], load_later[::2], s=8, color="#D55E00", label="new rows")
 ax.axvline(96, color="black", lw=1, ls=":")
 ax.set(xlabel="hour", ylabel="load", xticks=range(0, 121, 24), xlim=(0, 120))
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4, frameon=False)
+ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)
 plt.show()

@@ -42,7 +42,7 @@ levels = [0.5, 0.8, 0.9, 0.95]
 intervals = loaded.predict_interval(grid, levels)
 print(intervals.shape)
 
-figure, ax = plt.subplots(figsize=(9, 4.8), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.2, 4.4), layout="constrained")
 for k, color in zip((3, 2, 1, 0), ("#DCEBF5", "#B5D5EA", "#86BADB", "#4E9AC9"), strict=True):
     ax.fill_between(
         grid[:, 0], *intervals[:, :, k].T, color=color, lw=0, label=f"{levels[k]:.0%} interval"
@@ -51,5 +51,5 @@ ax.plot(grid[:, 0], loaded.predict(grid), color="black", lw=1.5, label="predicti
 ax.scatter(X[:300, 0], y[:300], s=9, color="#6E6E6E", label="300 of the rows")
 ax.set(xlabel="x", ylabel="y")
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, frameon=False)
+ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)
 plt.show()

@@ -29,9 +29,8 @@ X_test, y_test = case.sample(5000, random_state=1)
 
 grid = np.linspace(-1, 1, 200)[:, None]
 oracle = case.oracle_interval(grid, confidence_level=0.9)
-figure, axes = plt.subplots(1, 3, figsize=(12, 4.6), sharey=True, layout="constrained")
 rows = []
-for penalty, ax in zip((0, 30, np.inf), axes, strict=True):
+for penalty in (0, 30, np.inf):
     model = SoSBandRegressor(
         SmoothingSplineRegressor(),
         symmetry_penalty=penalty,
@@ -42,9 +41,12 @@ for penalty, ax in zip((0, 30, np.inf), axes, strict=True):
         calibration_size=300,
         random_state=0,
     ).fit(X, y)
-    plot_bands(model, X, y, x_range=(-1, 1), mark_active=False, legend=False, ax=ax)
+    ax = plot_bands(model, X_test[:400], y_test[:400], x_range=(-1, 1))
     ax.plot(grid, oracle, color="black", ls="--", lw=1.1)
-    ax.set(title=f"symmetry_penalty={penalty:g}", xticks=[-1, -0.5, 0, 0.5, 1], ylim=(-7, 11))
+    ax.set(
+        title=f"symmetry penalty {penalty:g}\n{ax.get_title()}".replace("inf", "∞"),
+        ylim=(-8, 12),
+    )
     rows.append((f"penalty {penalty:3g}", model.evaluate(X_test, y_test)))
 plt.show()
 

@@ -14,7 +14,8 @@ from sosbands.plotting import plot_bands, plot_tuning
 from sosbands.point_models import GaussianProcess
 from sosbands.tuning import Rules, tune
 
-X, y = synthetic_case(5).sample(200, random_state=0)
+case = synthetic_case(5)
+X, y = case.sample(200, random_state=0)
 model = SoSBandRegressor(random_state=0).fit(X, y)
 
 # %%
@@ -33,11 +34,11 @@ print(candidates.head(6).to_string(index=False))
 
 # %%
 # For each value of each setting the best candidate with it, and the intervals that the
-# chosen one (the stars) gives.
+# chosen one (the stars) gives to new rows.
 
-figure, axes = plt.subplots(1, 2, figsize=(12, 6.4), layout="constrained")
-plot_tuning(model.tuning_, axes[0])
-plot_bands(model, X, y, ax=axes[1])
+plot_tuning(model.tuning_)
+# sphinx_gallery_thumbnail_number = 2
+plot_bands(model, *case.sample(300, random_state=1))
 plt.show()
 
 # %%

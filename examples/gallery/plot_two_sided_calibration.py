@@ -33,18 +33,9 @@ model = SoSBandRegressor(
 # gives one-sided intervals: no lower end is finite, and the upper end gets all of the 20 %.
 
 shares = (0.9, 0.5, 0.1)
-figure, axes = plt.subplots(1, 3, figsize=(12, 4.4), sharey=True, layout="constrained")
-for ax, share in zip(axes, shares, strict=True):
-    plot_bands(
-        model,
-        X_test[:400],
-        y_test[:400],
-        lower_share=share,
-        x_range=(0, 12.5),
-        legend=False,
-        ax=ax,
-    )
-    ax.set(title=f"lower_share={share}")
+for share in shares:
+    ax = plot_bands(model, X_test[:400], y_test[:400], lower_share=share, x_range=(0, 12.5))
+    ax.set_title(f"lower_share={share}\n{ax.get_title()}")
 plt.show()
 
 # %%

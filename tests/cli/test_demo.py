@@ -82,10 +82,10 @@ def test_the_picture_of_the_readme_shows_what_evaluate_says():
     script = example("skewed_table")
     models, X, y = script.learn(160)
     figure = script.draw(models, X, y)
-    assert [axes.get_title().partition(":")[0] for axes in figure.axes] == ["split conformal", "sosbands"]
+    assert [axes.get_title().partition(":")[0] for axes in figure.axes] == ["split CP", "sosbands"]
     for axes, model in zip(figure.axes, models.values(), strict=True):
         row = model.evaluate(X, y)
-        assert f"{row['coverage']:.0%} inside, interval score {row['interval_score']:.1f}" in axes.get_title()
+        assert f"{row['coverage']:.0%} inside, mean width {row['mean_width']:.1f}" in axes.get_title()
         below, above = (bars.get_segments() for bars in axes.collections[:2])
         lengths = [abs(y1 - y0) for bars in (below, above) for (_, y0), (_, y1) in bars]
         assert sum(lengths) == pytest.approx(48 * row["mean_width"])

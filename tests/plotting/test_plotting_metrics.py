@@ -1,17 +1,17 @@
-"""Pictures of coverage: shares counted by hand, ranges and error bars against SciPy."""
+"""Pictures of what was measured: shares counted by hand, ranges against SciPy; boxes and pairs hold the rows."""
+
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
-from test_plotting import Tent
-from test_plotting import learnt as learnt
 
-from pictures import _close_figures as _close_figures
-from pictures import labelled, labels
+from pictures import Tent, comparison_rows, labelled, labels, render
 from sosbands.datasets import synthetic_case
 from sosbands.exceptions import OffDataWarning
-from sosbands.metrics.local import coverage_range
-from sosbands.plotting import plot_calibration, plot_local_coverage
+from sosbands.plotting import plot_calibration, plot_comparison, plot_local_coverage
 
 
 def rows_with(shifts):
@@ -31,22 +31,19 @@ def test_coverage_at_each_level():
 
 def test_the_range_is_binomial_without_calibration_rows():
     levels = np.array([0.2, 0.5, 0.9])
-    low, high = coverage_range(levels, 40, None)
-    np.testing.assert_array_equal(low * 40, stats.binom.ppf(0.025, 40, levels))
-    np.testing.assert_array_equal(high * 40, stats.binom.ppf(0.975, 40, levels))
-    X, y = rows_with(np.zeros(40))
-    corners = labelled(plot_calibration(Tent(), X, y, levels=levels), "95 % range").get_paths()[0].vertices
+    low, high = (stats.binom.ppf(tail, 40, levels) / 40 for tail in (0.025, 0.975))
+    ax = plot_calibration(Tent(), *rows_with(np.zeros(40)), levels=levels)
+    corners = labelled(ax, "95 % range").get_paths()[0].vertices
     for level, first, last in zip(levels, low, high, strict=True):
         assert {first, last} <= set(corners[corners[:, 0] == level, 1])
 
 
 def test_calibration_of_a_learnt_model(learnt):
-    model = learnt[0]
     X, y = synthetic_case(5).sample(300, random_state=7)
-    ax = plot_calibration(model, X, y)
+    ax = plot_calibration(learnt[0], X, y)
     drawn = labelled(ax, "coverage of the test rows").get_xydata()
     np.testing.assert_allclose(drawn[:, 0], np.arange(1, 20) / 20)
-    assert drawn[17, 1] == model.evaluate(X, y, 0.9)["coverage"]
+    assert drawn[17, 1] == learnt[0].evaluate(X, y, 0.9)["coverage"]
     assert labels(ax)[0] == "95 % range for 300 test and 40 calibration rows"
 
 
@@ -58,8 +55,7 @@ def errorbars(ax, start):
 
 def test_local_coverage_by_hand():
     # the ends are at -0.5 and 1.5: the first ten rows miss two below and one above, the others none
-    shifts = [-1, -1, 2, *[0] * 17]
-    X, y = rows_with(shifts)
+    X, y = rows_with([-1, -1, 2, *[0] * 17])
     ax = plot_local_coverage(Tent(), X, y, confidence_level=0.5, n_bins=2)
     for start, first, shift in (("both", 0.7, 0.0), ("lower end", 0.8, -0.008), ("upper end", 0.9, 0.008)):
         drawn, bars = errorbars(ax, start)
@@ -68,13 +64,8 @@ def test_local_coverage_by_hand():
         np.testing.assert_allclose(bars, wilson, atol=1e-12)
     assert ax.get_ylabel() == "coverage in 2 bins of 10 rows"
     assert labels(ax)[:2] == ["nominal 50 %", "75 % for each end"]
-    assert labelled(ax, "nominal").get_ydata()[0] == 0.5
-    assert labelled(ax, "75 %").get_ydata()[0] == 0.75
-
-
-def test_unequal_shares_have_a_line_each():
-    X, y = rows_with(np.zeros(10))
-    ax = plot_local_coverage(Tent(), X, y, lower_share=0.25)
+    assert [labelled(ax, start).get_ydata()[0] for start in ("nominal", "75 %")] == [0.5, 0.75]
+    ax = plot_local_coverage(Tent(), X, y, lower_share=0.25)  # unequal shares have a line each
     assert labels(ax)[:3] == ["nominal 80 %", "95 % for the lower end", "85 % for the upper end"]
 
 
@@ -90,23 +81,78 @@ def test_bins_along_the_prediction_a_position_or_a_tie():
 
 
 def test_rows_off_the_data_are_warned_of_where_the_picture_does_not_show_them(learnt):
-    X = np.full((10, 1), 50.0)
     with pytest.warns(OffDataWarning):
-        plot_local_coverage(learnt[0], X, np.zeros(10))
+        plot_local_coverage(learnt[0], np.full((10, 1), 50.0), np.zeros(10))
+
+
+# ---------------------------------------------------------------- comparisons
+
+
+def points(ax):
+    """Places and values of each method, by value."""
+    found = [np.asarray(each.get_offsets()) for each in ax.collections if len(each.get_offsets())]
+    return [each[np.argsort(each[:, 1])] for each in found]
+
+
+def pairs(ax):
+    return sorted(tuple(line.get_ydata()) for line in ax.get_lines() if line.get_linewidth() == 0.6)
+
+
+def names(ax):
+    return [text.get_text() for text in ax.get_xticklabels()]
+
+
+OURS = np.array([0.88, 0.89, 0.90, 0.91, 0.92])
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda X, y: plot_calibration(Tent(), X, y[:2]), "y has 2 entries: expected 5"),
-        (lambda X, y: plot_calibration(Tent(), X, y, levels=[0.0, 0.5]), r"levels run from 0 to 0.5: expected"),
-        (lambda X, y: plot_calibration(Tent(), X, y, levels=0.5), r"levels has shape \(\)"),
-        (lambda X, y: plot_local_coverage(Tent(), X, y, n_bins=0), "n_bins=0: expected"),
-        (lambda X, y: plot_local_coverage(Tent(), X, y, feature=1), "feature=1: expected"),
-        (lambda X, y: plot_local_coverage(Tent(), X[:, 0], y), r"X has shape \(5,\)"),
-        (lambda X, y: plot_local_coverage(Tent(), X, y, confidence_level=1), "confidence_level=1: expected"),
-    ],
+    "form",
+    [list, pd.DataFrame, pl.DataFrame, lambda rows: SimpleNamespace(rows=rows), lambda rows: (row for row in rows)],
+    ids=["list", "pandas", "polars", "result", "generator"],
 )
-def test_bad_arguments_are_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(*rows_with(np.zeros(5)))
+def test_rows_of_any_form(form):
+    ax = plot_comparison(form(comparison_rows()), "coverage", methods=["theirs", "ours"])  # in this order
+    assert names(ax) == ["theirs", "ours"]
+    for place, (found, values) in enumerate(zip(points(ax), (OURS - 0.02, OURS), strict=True)):
+        np.testing.assert_allclose(found[:, 1], values)
+        assert np.all(np.abs(found[:, 0] - place) < 0.2)  # near its method, and apart
+        assert len(np.unique(found[:, 0])) == 5
+    medians = [line.get_ydata()[0] for line in ax.get_lines() if line.get_linewidth() == 2]
+    np.testing.assert_allclose(medians, [0.88, 0.90])
+    np.testing.assert_allclose(pairs(ax), np.column_stack([OURS - 0.02, OURS]))
+    assert ax.texts[0].get_text() == "nominal\n90 %"
+    assert any(np.allclose(line.get_ydata(), 0.9) and line.get_linestyle() == "--" for line in ax.get_lines())
+
+
+def test_the_nominal_line_is_drawn_where_it_is_known():
+    rows = comparison_rows()
+    assert names(plot_comparison(rows, "coverage")) == ["ours", "theirs"]
+    assert plot_comparison(rows, "coverage", nominal=0.8).texts[0].get_text() == "nominal\n80 %"
+    for row in rows:
+        row["mean_width"] = 2.0
+    assert len(plot_comparison(rows, "mean_width").texts) == 0
+    rows[0]["confidence_level"] = 0.5
+    assert len(plot_comparison(rows, "coverage").texts) == 0
+
+
+def test_values_that_cannot_be_drawn_are_counted():
+    rows = comparison_rows()
+    rows[1]["coverage"], rows[3]["coverage"] = np.inf, np.nan
+    del rows[5]["coverage"]
+    ax = plot_comparison(rows, "coverage")
+    assert names(ax) == ["ours", "theirs\n(3 not drawn)"]
+    np.testing.assert_allclose(points(ax)[1][:, 1], [0.89, 0.90])
+    assert len(pairs(ax)) == 2
+    for row in rows[1::2]:
+        row["coverage"] = None
+    render(plot_comparison(rows, "coverage"))
+
+
+def test_pairs_belong_to_their_data_set_and_repetition():
+    widths = {("ours", "a"): 1.0, ("theirs", "a"): 2.0, ("ours", "b"): 30.0, ("theirs", "b"): 40.0}
+    rows = [{"method": m, "dataset": name, "repetition": 0, "mean_width": w} for (m, name), w in widths.items()]
+    assert pairs(plot_comparison(rows, "mean_width")) == [(1.0, 2.0), (30.0, 40.0)]
+    rows = [{"method": "ours", "score": 1.0}, {"method": "ours", "score": 2.0}, {"method": "theirs", "score": 3.0}]
+    ax = plot_comparison(rows, "score")
+    assert pairs(ax) == []
+    np.testing.assert_allclose(np.concatenate(points(ax))[:, 1], [1, 2, 3])

@@ -2,14 +2,9 @@
 
 import numpy as np
 import pytest
-from test_plotting import choice_report, choice_row
-from test_plotting import learnt as learnt
 
-from pictures import _close_figures as _close_figures
-from pictures import labelled, labels, offsets, penalty_report, render
-from sosbands import SoSBandRegressor
+from pictures import choice_report, choice_row, labels, offsets, penalty_report
 from sosbands.plotting import plot_tuning
-from sosbands.point_models import GaussianProcess
 
 
 def lines(ax):
@@ -19,10 +14,7 @@ def lines(ax):
 
 def losses(ax, label):
     """Losses by height, of all marks of a kind."""
-    color = labelled(ax, label).get_facecolor().tolist()
-    marks = [each for each in ax.collections if each.get_facecolor().tolist() == color and len(each.get_offsets())]
-    marks = [each for each in marks if len(each.get_paths()[0]) == len(labelled(ax, label).get_paths()[0])]
-    return {float(y): float(x) for each in marks for x, y in np.asarray(each.get_offsets())}
+    return {float(y): float(x) for x, y in offsets(ax, label)}
 
 
 def test_each_value_of_a_setting_stands_at_its_loss():
@@ -76,14 +68,6 @@ def test_what_the_choice_could_not_show_is_said():
     np.testing.assert_allclose(offsets(ax, "solves missed")[0], [10, lines(ax)["none"]])
 
 
-@pytest.mark.parametrize("count", [0, 1])
-def test_a_choice_without_alternatives_is_told_in_words(count):
-    report = choice_report()
-    report.evaluations = report.evaluations[:count]
-    (text,) = plot_tuning(report).texts
-    assert text.get_text() == f"There is nothing to compare: no setting had two values.\n{report.sentence}"
-
-
 @pytest.mark.parametrize("ell", [{"lower": 0.1, "upper": 1.0}, np.array([0.1, 1.0])])
 def test_lengthscales_that_were_given_in_any_form_are_no_setting(ell):
     rows = [choice_row(ell=ell, criterion=-1.0), choice_row(ell=ell, base="none", criterion=-2.0)]
@@ -92,19 +76,11 @@ def test_lengthscales_that_were_given_in_any_form_are_no_setting(ell):
     assert losses(ax, "best with this value") == pytest.approx({1.0: 100 * np.expm1(1.0)})
 
 
-def test_the_report_of_an_estimator(learnt):
-    _, X, y = learnt
-    model = SoSBandRegressor(GaussianProcess(), cv=2, random_state=0).fit(X, y)
-    ax = plot_tuning(model.tuning_)
-    render(ax)
-    best = losses(ax, "best with this value")
-    (other,) = {"added", "scaled"} - {model.noise_.score.name}
-    frame = model.tuning_.to_frame()
-    loss = frame["criterion"].max() - frame["criterion"][frame["conformal_score"] == other].max()
-    assert best[lines(ax)[other]] == pytest.approx(100 * np.expm1(loss))
-    assert min(losses(ax, "chosen").values()) == 0
-
-
-def test_a_choice_by_rules_is_told_in_words():
+def test_a_choice_by_rules_or_without_alternatives_is_told_in_words():
     (text,) = plot_tuning(penalty_report()).texts
     assert text.get_text() == "Chosen by rules.\nBest by hsic: symmetric bands."
+    for count in (0, 1):
+        report = choice_report()
+        report.evaluations = report.evaluations[:count]
+        (text,) = plot_tuning(report).texts
+        assert text.get_text() == f"There is nothing to compare: no setting had two values.\n{report.sentence}"

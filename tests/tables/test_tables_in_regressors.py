@@ -16,7 +16,7 @@ from sosbands import SoSBandRegressor
 from sosbands.bands import BandSettings
 from sosbands.baselines import METHODS, make_method
 from sosbands.metrics import coverage
-from sosbands.plotting.axes import shaping_rows
+from sosbands.plotting.bands import shaping_rows
 from sosbands.point_models import ModelBlend, learn_residuals
 from sosbands.regressors import PAPER_SETTINGS
 from sosbands.tables import TableEncoder

@@ -178,16 +178,16 @@ def _why(model: Any) -> str:
 
 
 def _draw(says: Output, model: Any, X: Any, y: Any, path: Path) -> None:
-    """Intervals of the test rows over their predictions, and along one feature."""
+    """Intervals of test rows sorted by prediction, and along one feature with the rows near that slice."""
     from sosbands.plotting import plot_bands
 
     def draw(figure: Any) -> None:
-        left, right = figure.subplots(1, 2)
-        plot_bands(model, X, y, ax=left)
-        plot_bands(model, X, y, feature=FEATURE, ax=right)
+        above, below = figure.subplots(2, 1)  # as narrow as a phone
+        plot_bands(model, X, y, ax=above)
+        plot_bands(model, X, y, feature=FEATURE, ax=below)
 
     try:
-        save_figure(path, (12, 5.4), draw)
+        save_figure(path, (5.2, 9.6), draw)
     except ImportError as error:
         says.note(f"no picture: {error}")
         return

@@ -4,8 +4,7 @@ Importing this room does not load matplotlib; the functions do, when they are ca
 """
 
 from sosbands.plotting.bands import plot_active_rows, plot_bands, plot_widths
-from sosbands.plotting.comparison import plot_comparison
-from sosbands.plotting.metrics import plot_calibration, plot_local_coverage
+from sosbands.plotting.metrics import plot_calibration, plot_comparison, plot_local_coverage
 from sosbands.plotting.monitoring import plot_monitoring
 from sosbands.plotting.tuning import plot_tuning
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from itertools import pairwise
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from sosbands._arguments import is_count, read_level
 from sosbands._extras import need
-from sosbands._types import AnyArray, Array, BoolArray, IntArray
-from sosbands.conformal.band import sides_of
+from sosbands._types import AnyArray, Array, BoolArray
 from sosbands.exceptions import LITTLE_SUPPORT
 
 if TYPE_CHECKING:
@@ -24,30 +21,33 @@ Style = dict[str, Any]  # keyword arguments of matplotlib
 
 # From the palette of Okabe and Ito, which stays apart for colour-blind readers; marks and lines differ as well.
 BLUE, ORANGE, VERMILION = "#0072B2", "#E69F00", "#D55E00"
-BLACK, GREY, LIGHT = "#000000", "#6E6E6E", "#C8C8C8"
+BLACK, DARK, GREY, LIGHT = "#000000", "#333333", "#6E6E6E", "#C8C8C8"
 LOWER: Style = {"color": BLUE, "marker": "v"}
 UPPER: Style = {"color": ORANGE, "marker": "^"}
 LINE = 50  # letters of a line in a legend
 
 
-def new_axes(ax: Axes | None, *, legend: bool = False, size: tuple[float, float] = (6.4, 5.0)) -> Axes:
-    """The axes given, or those of a new figure.
+def new_axes(ax: Axes | None, *, legend: bool = False, size: tuple[float, float] = (5.2, 4.8)) -> Axes:
+    """The axes given, or those of a new figure, whose letters can be read where it is as wide as a phone.
 
     A legend below the axes needs a figure that makes room for it, which one without any layout engine does not: it gets
     the constrained one, before anything is drawn.
     """
     if ax is None:
-        return new_panels(1, size=size)[0]
+        new: Axes = need("matplotlib.pyplot").figure(figsize=size, layout="constrained").add_subplot()
+        return new
     figure = ax.figure.figure  # of a subfigure the whole
     if legend and figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")
     return ax
 
 
-def new_panels(count: int, *, size: tuple[float, float]) -> list[Axes]:
-    """Axes side by side in a new figure that makes room for what lies outside of them."""
-    figure = need("matplotlib.pyplot").figure(figsize=size, layout="constrained")
-    return [figure.add_subplot(1, count, position + 1) for position in range(count)]
+def finished(ax: Axes, *, legend: bool, columns: int = 2, **settings: Any) -> Axes:
+    """The axes with these settings, a frame of two lines and the legend."""
+    ax.set(**settings)
+    open_frame(ax)
+    legend_below(ax, show=legend, columns=columns)
+    return ax
 
 
 def open_frame(ax: Axes) -> None:
@@ -55,41 +55,38 @@ def open_frame(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def legend_below(ax: Axes, *, show: bool = True, columns: int = 2) -> None:
-    """A legend under the axis label, where no data can be, with as many columns as have room."""
-    handles, labels = ax.get_legend_handles_labels()
-    if not show or not handles:
+def add_title(ax: Axes, text: str) -> None:
+    """What was measured, in lines that fit, unless the axes have a title of their own."""
+    inches = ax.bbox.width / ax.figure.dpi
+    if not ax.get_title():
+        ax.set_title(fill(text, int(11 * inches)), fontsize="medium")
+
+
+def legend_below(ax: Axes, *more: Axes, show: bool = True, columns: int = 2) -> None:
+    """A legend of what was drawn here and in `more`, under the axis label, where no data can be."""
+    drawn = [pair for each in (*more, ax) for pair in zip(*each.get_legend_handles_labels(), strict=True)]
+    if not show or not drawn:
         return
     from matplotlib.font_manager import FontProperties
     from matplotlib.transforms import ScaledTranslation
 
-    labels = [fill(label, LINE) for label in labels]
+    labels = [fill(str(label), LINE) for _, label in drawn]
     points = FontProperties(size="small").get_size_in_points()
-    room = 1.2 * 72 * ax.bbox.width / ax.figure.dpi  # the layout will widen the axes, and labels stand beside them
-    fitting = [count for count in range(1, columns + 1) if _legend_width(labels, count, points) <= room]
-    inches = (
-        2.4 * float(ax.xaxis.label.get_fontsize()) + 12
-    ) / 72  # tick labels, axis label, and the space around them
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    entry = (0.52 * longest + 4.0) * points  # letters of half the font size, handle and gap of 4 of its sizes
+    room = 1.25 * 72 * ax.bbox.width / ax.figure.dpi  # the layout will widen the axes, and labels stand beside them
+    inches = (2.4 * float(ax.xaxis.label.get_fontsize()) + 12) / 72  # tick labels, axis label, and the space around
     ax.legend(
-        handles,
+        [handle for handle, _ in drawn],
         labels,
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
         bbox_transform=ax.transAxes + ScaledTranslation(0, -inches, ax.figure.dpi_scale_trans),
-        ncols=max(fitting, default=1),
+        ncols=max(1, min(columns, int(room / entry))),
         frameon=False,
         fontsize=points,
         borderaxespad=0.0,
     )
-
-
-def _legend_width(labels: list[str], columns: int, points: float) -> float:
-    """About how wide the legend will be: letters of half the font size, handles and gaps of 4 of its sizes."""
-    rows, more = divmod(len(labels), columns)
-    ends = [rows * number + min(number, more) for number in range(columns + 1)]
-    parts = [labels[first:last] for first, last in pairwise(ends)]
-    longest = (max((len(line) for label in part for line in label.split("\n")), default=0) for part in parts)
-    return sum((0.52 * letters + 4.0) * points for letters in longest)
 
 
 def add_note(ax: Axes, text: str) -> None:
@@ -160,7 +157,7 @@ def number_column(X: Any, along: Along) -> Array:
     if along.column is None:
         raise ValueError("the prediction is no column")
     values = column(X, along.column)
-    if not _is_numeric(values):
+    if not is_numeric(values):
         raise ValueError(f"feature={along.label!r} holds {values.dtype} values: expected numbers")
     numbers = values.astype(float)
     if not np.isfinite(numbers).all():
@@ -178,33 +175,21 @@ def curve_rows(X: Any, position: int, grid: Array) -> Any:
         for j in range(values.shape[1]):
             table[:, j] = grid if j == position else _typical(values[:, j])[0]
         return table
-    table = X.iloc[np.zeros(n, dtype=int)].reset_index(drop=True) if hasattr(X, "iloc") else X[[0] * n]
+    is_pandas = hasattr(X, "iloc")
+    table = X.iloc[np.zeros(n, dtype=int)].reset_index(drop=True) if is_pandas else X[[0] * n]
     for j, name in enumerate(X.columns):
-        value, row = _typical(column(X, j))
-        table = _with_column(table, X, name, grid if j == position else value, row)
+        value, row = (grid, None) if j == position else _typical(column(X, j))
+        if is_pandas:  # an entry of the table itself keeps its type, such as that of a category
+            table[name] = value if row is None else X[name].iloc[np.full(n, row)].array
+        else:
+            new = X[name][[row] * n] if row is not None else np.broadcast_to(value, n)
+            table = table.with_columns(type(X[name])(name, new))
     return table
-
-
-def _with_column(table: Any, X: Any, name: Any, value: Any, row: int | None) -> Any:
-    """The data frame with a column of one number, of an array, or of the entry of X in one row, whose type is kept."""
-    n = len(table)
-    if hasattr(X, "iloc"):
-        new = value if np.ndim(value) or row is None else X[name].iloc[np.full(n, row)].array
-        return table.assign(**{name: new}) if isinstance(name, str) else _assigned(table, name, new)
-    series = X[name]
-    new = np.broadcast_to(value, n) if np.ndim(value) or row is None else series[[row] * n]
-    return table.with_columns(type(series)(name, new))
-
-
-def _assigned(table: Any, name: Any, new: Any) -> Any:
-    copy = table.copy()
-    copy[name] = new
-    return copy
 
 
 def _typical(values: AnyArray) -> tuple[Any, int | None]:
     """The median of numbers (of integers one that occurs), or the most frequent other value and a row that has it."""
-    if not _is_numeric(values):
+    if not is_numeric(values):
         entries = values.tolist()
         value = Counter(entries).most_common(1)[0][0]
         return value, entries.index(value)
@@ -215,23 +200,9 @@ def _typical(values: AnyArray) -> tuple[Any, int | None]:
     return ordered[(len(ordered) - 1) // 2], None
 
 
-def _is_numeric(values: AnyArray) -> bool:
+def is_numeric(values: AnyArray) -> bool:
+    """Whether a column consists of numbers."""
     return values.dtype.kind in "biuf"
-
-
-def has_only_numbers(X: Any) -> bool:
-    """Whether every column consists of numbers."""
-    return all(_is_numeric(column(X, position)) for position in range(shape_of(X)[1]))
-
-
-def evenly(order: IntArray, max_intervals: int) -> IntArray:
-    """At most so many entries of an ordering, evenly spaced, with the first and the last."""
-    if max_intervals < 1:
-        raise ValueError(f"max_intervals={max_intervals!r}: expected at least 1")
-    if len(order) <= max_intervals:
-        return order
-    kept: IntArray = order[np.unique(np.linspace(0, len(order) - 1, max_intervals).round().astype(int))]
-    return kept
 
 
 def grid_over(x: Array, n_points: int, x_range: tuple[float, float] | None = None) -> Array:
@@ -243,13 +214,6 @@ def grid_over(x: Array, n_points: int, x_range: tuple[float, float] | None = Non
     if not (np.isfinite([first, last]).all() and first < last):
         raise ValueError(f"x_range={x_range!r}: expected two finite numbers, the first below the second")
     return np.linspace(first, last, n_points)
-
-
-def runs_over(mask: BoolArray, grid: Array) -> list[tuple[float, float]]:
-    """Stretches of the grid where the mask holds, each reaching half a step beyond its points."""
-    steps = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(int), [0]])))
-    half = 0.5 * (grid[1] - grid[0])
-    return [(float(grid[a] - half), float(grid[b - 1] + half)) for a, b in steps.reshape(-1, 2)]
 
 
 def target_name(y: Any) -> str:
@@ -302,39 +266,6 @@ def off_data(model: Any, X: Any) -> BoolArray:
     if not hasattr(model, "support"):
         return np.zeros(n, dtype=bool)
     return np.asarray(np.asarray(model.support(X)) < getattr(model, "support_limit", LITTLE_SUPPORT))
-
-
-def shaping_rows(model: Any, X: Any) -> tuple[IntArray, IntArray]:
-    """Rows of X that shape the lower and the upper band; X must hold the rows given to `fit`, in their order."""
-    if not hasattr(model, "noise_"):
-        raise ValueError(f"model: this {type(model).__name__} does not know which rows shape its bands")
-    n, _ = shape_of(X)
-    lower, upper = np.asarray(model.noise_.active_lower, dtype=int), np.asarray(model.noise_.active_upper, dtype=int)
-    kinds = [getattr(model, name, ()) for name in ("learning_rows_", "calibration_rows_")]
-    given = len(np.union1d(*kinds)) or n  # rows may be of both kinds
-    if n != given or max(lower.max(initial=0), upper.max(initial=0)) >= n:
-        raise ValueError(f"X has {n} rows: expected those given to fit, among which the shaping ones are numbered")
-    if not _learnt_from(model, X):
-        raise ValueError("X holds other rows than those given to fit, or in another order: expected the same")
-    return lower, upper
-
-
-def _learnt_from(model: Any, X: Any) -> bool:
-    """Whether the learning rows have the mean that the model remembers; True for a model that remembers none."""
-    if not hasattr(model, "learning_rows_") or not hasattr(model, "reader_"):
-        return True
-    points = model.reader_.points(model.reader_.read(model, _safe_indexing(X, model.learning_rows_)))
-    error = np.abs(points.mean(axis=0) - model.reader_.mean)
-    size = np.abs(model.reader_.mean) + model.reader_.scale
-    return bool(np.all(error <= 1e-6 * np.where(size > 0, size, 1.0)))
-
-
-def learnt_bands(model: Any, X: Any) -> tuple[Array, Array]:
-    """How far the bands reach below and above the prediction before calibration, in units of the target."""
-    facts, noise = model.facts(X), model.noise_
-    points, unit = noise.view.points(facts), noise.view.unit(facts)
-    below, above = sides_of(unit)
-    return below * noise.lower(points), above * noise.upper(points)
 
 
 def _method(model: Any, name: str) -> Any:

@@ -1,11 +1,12 @@
-"""Pictures of coverage: against the nominal level, and from place to place."""
+"""Pictures of what was measured: coverage against its level and from place to place, a metric of several methods."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sosbands._arguments import is_number
 from sosbands._types import Array, IntArray
 from sosbands.exceptions import CrossedIntervalsWarning
 from sosbands.metrics import coverage, lower_coverage, upper_coverage
@@ -14,18 +15,19 @@ from sosbands.metrics.local import coverage_range, share_range
 from sosbands.plotting.axes import (
     BLACK,
     BLUE,
+    GREY,
     LIGHT,
     LOWER,
     ORANGE,
     UPPER,
+    VERMILION,
     Style,
     find_axis,
+    finished,
     interval_ends,
-    legend_below,
     level_of,
     new_axes,
     number_column,
-    open_frame,
     percent,
     prediction,
     shape_of,
@@ -36,33 +38,18 @@ if TYPE_CHECKING:
 
 LEVELS = np.arange(1, 20) / 20  # 0.05, 0.10, ..., 0.95
 ROWS_PER_BIN, MOST_BINS = 30, 8
-
-
-class _Side(NamedTuple):
-    """What is drawn of one side: its coverage function and its looks."""
-
-    label: str
-    function: Any
-    shift: float  # in parts of the horizontal range, so that error bars do not hide one another
-    style: Style
-
-
-SIDES = (
-    _Side("both ends", coverage, 0.0, {"color": BLACK, "marker": "o", "ls": "-"}),
-    _Side("lower end", lower_coverage, -0.008, {**LOWER, "ls": "--"}),
-    _Side("upper end", upper_coverage, 0.008, {**UPPER, "ls": "-."}),
+PAIRS = ("dataset", "case", "repetition")  # rows of two methods that agree in these saw the same data
+SPREAD = 0.16  # horizontal half spread of the points of one method
+LONG_NAMES = 11  # characters that fit under one box
+SIDES = (  # label, coverage, looks, and a shift in parts of the horizontal range: error bars do not hide one another
+    ("both ends", coverage, {"color": BLACK, "marker": "o", "ls": "-"}, 0.0),
+    ("lower end", lower_coverage, {**LOWER, "ls": "--"}, -0.008),
+    ("upper end", upper_coverage, {**UPPER, "ls": "-."}, 0.008),
 )
 
 
 def plot_calibration(
-    model: Any,
-    X: Any,
-    y: Any,
-    ax: Axes | None = None,
-    *,
-    levels: Any = None,
-    legend: bool = True,
-    **options: Any,
+    model: Any, X: Any, y: Any, ax: Axes | None = None, *, levels: Any = None, legend: bool = True, **options: Any
 ) -> Axes:
     """Draw the coverage of test rows at many levels, with the range in which chance leaves it.
 
@@ -100,16 +87,14 @@ def plot_calibration(
     found = [coverage(observed, ends[:, 0, k], ends[:, 1, k]) for k in range(len(nominal))]
     m = getattr(model, "n_calibration_", None)
     low, high = coverage_range(nominal, n, m)
-    ax = new_axes(ax, legend=legend, size=(5.4, 5.6))
+    ax = new_axes(ax, legend=legend)
     rows = f"{n} test rows" if m is None else f"{n} test and {m} calibration rows"
     ax.fill_between(nominal, low, high, color=LIGHT, alpha=0.6, lw=0, label=f"95 % range for {rows}")
     ax.plot([0, 1], [0, 1], color=BLACK, lw=1, ls="--", label="coverage equal to the level")
     ax.plot(nominal, found, color=BLUE, marker="o", ms=4, lw=1.4, label="coverage of the test rows")
-    ax.set(xlim=(0, 1), ylim=(0, 1.005), xlabel="confidence level", ylabel="coverage")
     ax.set_box_aspect(1)
-    open_frame(ax)
-    legend_below(ax, show=legend, columns=1)
-    return ax
+    ax.set(xlim=(0, 1), ylim=(0, 1.005))
+    return finished(ax, legend=legend, columns=1, xlabel="confidence level", ylabel="coverage")
 
 
 def plot_local_coverage(
@@ -161,14 +146,24 @@ def plot_local_coverage(
     bins = _bins(x, min(MOST_BINS, max(1, n // ROWS_PER_BIN)) if n_bins is None else n_bins)
     ends = interval_ends(model, X, level, options)
     ax = new_axes(ax, legend=legend)
-    _draw_nominal(ax, level, float(options.get("lower_share", 0.5)))
-    for side in SIDES:
-        _draw_side(ax, side, x, observed, ends, bins)
-    ax.set(xlabel=along.label, ylabel=f"coverage in {len(bins)} bins of {_sizes(bins)} rows")
+    ax.axhline(level, color=BLACK, lw=0.8, zorder=1, label=f"nominal {percent(level)}")
+    lower_share = float(options.get("lower_share", 0.5))
+    lower, upper = 1 - lower_share * (1 - level), 1 - (1 - lower_share) * (1 - level)
+    each = [(lower, BLUE, "the lower"), (upper, ORANGE, "the upper")]
+    for value, color, end in [(lower, BLACK, "each")] if np.isclose(lower, upper) else each:
+        label = f"{percent(round(value, 9))} for {end} end"
+        ax.axhline(value, color=color, lw=0.8, ls=":", zorder=1, label=label)
+    sizes = np.array([len(rows) for rows in bins])
+    for label, function, looks, shift in SIDES:
+        places = np.array([x[rows].mean() for rows in bins]) + shift * (np.ptp(x) or 1.0)
+        found = np.array([function(observed[rows], ends[rows, 0], ends[rows, 1]) for rows in bins])
+        errors = np.abs(share_range(np.round(found * sizes), sizes) - found[:, None]).T
+        style: Style = {"ms": 5, "lw": 1.2, "elinewidth": 1.2, "capsize": 2, **looks}
+        ax.errorbar(places, found, yerr=errors, label=label, **style)
+    few, most = sizes.min(), sizes.max()
+    told = f"coverage in {len(bins)} bins of {few if few == most else f'{few} to {most}'} rows"
     ax.set_ylim(top=1.02)
-    open_frame(ax)
-    legend_below(ax, show=legend)
-    return ax
+    return finished(ax, legend=legend, xlabel=along.label, ylabel=told)
 
 
 def _bins(x: Array, count: int) -> list[IntArray]:
@@ -181,27 +176,104 @@ def _bins(x: Array, count: int) -> list[IntArray]:
     return [each for each in rows if len(each)]
 
 
-def _draw_side(ax: Axes, side: _Side, x: Array, observed: Array, ends: Array, bins: list[IntArray]) -> None:
-    """Coverage of one side in every bin, a little to the left or right of the mean of its rows."""
-    places = np.array([x[rows].mean() for rows in bins]) + side.shift * (np.ptp(x) or 1.0)
-    found = np.array([side.function(observed[rows], ends[rows, 0], ends[rows, 1]) for rows in bins])
-    sizes = np.array([len(rows) for rows in bins])
-    below, above = np.abs(share_range(np.round(found * sizes), sizes) - found[:, None]).T
-    style: Style = {"ms": 5, "lw": 1.2, "elinewidth": 1.2, "capsize": 2, **side.style}
-    ax.errorbar(places, found, yerr=[below, above], label=side.label, **style)
+def plot_comparison(
+    rows: Any, metric: str, ax: Axes | None = None, *, methods: Any = None, nominal: float | None = None
+) -> Axes:
+    """Draw one metric per method: boxes, every repetition as a point, and faint lines between the same data.
+
+    Parameters
+    ----------
+    rows : list of dict, data frame, or object with `rows`
+        One row per method and repetition, with the keys method, repetition, the metric, and possibly dataset or case.
+    metric : str
+        Key of the metric. Infinite and missing values are not drawn, and counted under the name of the method.
+    ax : matplotlib Axes, optional
+        By default those of a new figure.
+    methods : list of str, optional
+        Which methods, in this order; by default all, as they first appear.
+    nominal : float, optional
+        Where to draw a line, the nominal coverage. For the metric "coverage" it is taken from the rows if all have
+        the same confidence_level.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    table = _read_rows(rows, metric)
+    known = list(dict.fromkeys(row["method"] for row in table))
+    drawn: dict[str, dict[tuple[Any, ...], float]] = {}  # finite values by the data they belong to
+    for name in known if methods is None else methods:
+        if name not in known:
+            raise ValueError(f"methods: {name!r} has no rows, expected some of {known}")
+        own = [(position, row) for position, row in enumerate(table) if row["method"] == name]
+        values = _finite_values(name, own, metric)
+        lost = len(own) - len(values)
+        drawn[str(name) + (f"\n({lost} not drawn)" if lost else "")] = values
+    levels = {row.get("confidence_level") for row in table}
+    if nominal is None and metric == "coverage" and len(levels) == 1:
+        nominal = levels.pop()
+
+    ax = new_axes(ax, size=(max(4.0, 1.2 + 1.0 * len(drawn)), 4.4))
+    filled = [(place, list(values.values())) for place, values in enumerate(drawn.values()) if values]
+    if filled:  # quartiles and median; whiskers to the extremes, as every point is drawn anyway
+        ax.boxplot(
+            [values for _, values in filled],
+            positions=[place for place, _ in filled],
+            widths=0.5,
+            whis=(0, 100),
+            showfliers=False,
+            manage_ticks=False,
+            boxprops={"color": GREY},
+            whiskerprops={"color": GREY},
+            capprops={"color": GREY},
+            medianprops={"color": BLACK, "lw": 2},
+        )
+    keys = list(dict.fromkeys(key for values in drawn.values() for key in values))
+    # the same shift for the same data, so that lines between methods stay apart; neighbours in this order are apart too
+    golden = (np.arange(1, len(keys) + 1) * 0.6180339887498949) % 1.0
+    shifts = dict(zip(keys, SPREAD * (2 * golden - 1), strict=True))
+    for place, values in enumerate(drawn.values()):
+        x = [place + shifts[key] for key in values]
+        ax.scatter(x, list(values.values()), s=14, color=BLUE, alpha=0.75, lw=0, zorder=3)
+    for key in keys:
+        line = [(place + shifts[key], values.get(key, np.nan)) for place, values in enumerate(drawn.values())]
+        if np.count_nonzero(np.isfinite([value for _, value in line])) > 1:
+            ax.plot(*zip(*line, strict=True), color=GREY, lw=0.6, alpha=0.35, zorder=2)
+    if nominal is not None:
+        ax.axhline(nominal, color=VERMILION, lw=1.2, ls="--", zorder=1)
+        beside: Style = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
+        ax.annotate(f"nominal\n{percent(nominal)}", (1, nominal), xycoords=("axes fraction", "data"), **beside)
+    ax.set_xticks(range(len(drawn)), list(drawn))
+    if max(len(part) for name in drawn for part in name.split("\n")) > LONG_NAMES:
+        ax.tick_params(axis="x", labelrotation=25)
+        for label in ax.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
+    return finished(ax, legend=False, xlim=(-0.6, len(drawn) - 0.4), ylabel=metric.replace("_", " "))
 
 
-def _draw_nominal(ax: Axes, level: float, lower_share: float) -> None:
-    ax.axhline(level, color=BLACK, lw=0.8, zorder=1, label=f"nominal {percent(level)}")
-    lower, upper = 1 - lower_share * (1 - level), 1 - (1 - lower_share) * (1 - level)
-    if np.isclose(lower, upper):
-        ax.axhline(lower, color=BLACK, lw=0.8, ls=":", zorder=1, label=f"{percent(round(lower, 9))} for each end")
-        return
-    for value, color, end in ((lower, BLUE, "lower"), (upper, ORANGE, "upper")):
-        label = f"{percent(round(value, 9))} for the {end} end"
-        ax.axhline(value, color=color, lw=0.8, ls=":", zorder=1, label=label)
+def _read_rows(rows: Any, metric: str) -> list[dict[str, Any]]:
+    """Rows as dicts, each with a method and at least one with the metric."""
+    if not hasattr(rows, "columns"):
+        rows = getattr(rows, "rows", rows)  # of a result; a data frame has a method of this name
+    if hasattr(rows, "columns"):
+        rows = rows.to_dicts() if hasattr(rows, "to_dicts") else rows.to_dict("records")
+    table = [dict(row) for row in rows]
+    if not table or any("method" not in row for row in table):
+        raise ValueError(f"rows: got {len(table)} rows, expected at least one, each with the key 'method'")
+    if not any(metric in row for row in table):
+        known = sorted({name for row in table for name, value in row.items() if is_number(value)} - {*PAIRS})
+        raise ValueError(f"metric={metric!r}: expected one of {known}")
+    return table
 
 
-def _sizes(bins: list[IntArray]) -> str:
-    sizes = sorted(len(rows) for rows in bins)
-    return str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+def _finite_values(name: Any, own: list[tuple[int, dict[str, Any]]], metric: str) -> dict[tuple[Any, ...], float]:
+    """Values of one method that can be drawn, by the data they belong to."""
+    values: dict[tuple[Any, ...], float] = {}
+    for position, row in own:
+        value: Any = row.get(metric)
+        if is_number(value) and np.isfinite(value):
+            key = tuple(row.get(part) for part in PAIRS) if "repetition" in row else ("row", position)
+            if key in values:
+                raise ValueError(f"rows: method {name!r} has two rows with (dataset, case, repetition) = {key}")
+            values[key] = float(value)
+    return values

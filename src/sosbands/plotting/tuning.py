@@ -15,9 +15,8 @@ from sosbands.plotting.axes import (
     VERMILION,
     Style,
     add_note,
-    legend_below,
+    finished,
     new_axes,
-    open_frame,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +29,15 @@ GAP = 0.6  # rows between two settings
 SAME = 1e-9  # per cent: no difference
 
 
-class Value(NamedTuple):
+MARKS: dict[str, Style] = {  # by what they say in the legend
+    "chosen": {"s": 150, "marker": "*", "facecolor": ORANGE, "edgecolor": BLACK, "lw": 0.9, "zorder": 4},
+    "other candidates with this value": {"s": 30, "marker": "|", "color": LIGHT, "lw": 1.1, "zorder": 2},
+    "best with this value": {"s": 30, "color": BLUE, "lw": 0, "zorder": 3},
+    "solves missed their tolerance": {"s": 70, "marker": "s", "facecolors": "none", "edgecolors": VERMILION},
+}
+
+
+class _Value(NamedTuple):
     """One value of a setting: losses, in per cent, of the candidates that have it, the smallest first.
 
     A loss is negative where a test, and not the score alone, has decided for the chosen candidate.
@@ -40,13 +47,6 @@ class Value(NamedTuple):
     losses: Array
     is_chosen: bool
     uncertified: bool  # of the best of them
-
-
-class Group(NamedTuple):
-    """A setting of which candidates have several values."""
-
-    words: str
-    values: list[Value]
 
 
 def plot_tuning(report: Any, ax: Axes | None = None, *, legend: bool = True) -> Axes:
@@ -68,92 +68,81 @@ def plot_tuning(report: Any, ax: Axes | None = None, *, legend: bool = True) -> 
         If nothing was searched for, they hold the decision in words.
     """
     by_rules = getattr(report, "base_scale", None) is None
-    groups = [] if by_rules else read_settings(report)
-    ax = new_axes(ax, legend=legend, size=(6.4, figure_height(groups) if groups else 3.0))
-    if groups:
-        draw_settings(ax, report, groups)
-        legend_below(ax, show=legend, columns=3)
+    settings = {} if by_rules else _read_settings(report)
+    lines = sum(map(len, settings.values())) + GAP * len(settings)
+    ax = new_axes(ax, legend=legend, size=(5.2, 1.8 + 0.22 * lines if settings else 3.0))
+    if not settings:
+        reason = "Chosen by rules." if by_rules else "There is nothing to compare: no setting had two values."
+        ax.text(0.5, 0.5, f"{reason}\n{report.sentence}", transform=ax.transAxes, ha="center", va="center", wrap=True)
+        ax.set(xticks=[], yticks=[])
         return ax
-    reason = "Chosen by rules." if by_rules else "There is nothing to compare: no setting had two values."
-    ax.text(0.5, 0.5, f"{reason}\n{report.sentence}", transform=ax.transAxes, ha="center", va="center", wrap=True)
-    ax.set(xticks=[], yticks=[])
-    return ax
 
-
-def read_settings(report: Any) -> list[Group]:
-    """The settings that vary among candidates with a finite criterion."""
-    rows = [row for row in report.evaluations if np.isfinite(row["criterion"])]
-    settings = [name for name in next(iter(rows), {}) if name not in MEASURED]
-    chosen = [row for row in rows if all(same(row[name], getattr(report, name)) for name in settings)]
-    best = max((row["criterion"] for row in chosen or rows), default=np.nan)
-    groups = [_group(report, name, _comparable(report, name, rows), best) for name in settings]
-    return [group for group in groups if len(group.values) > 1]
-
-
-def draw_settings(ax: Axes, report: Any, groups: list[Group]) -> None:
-    """A dot per value, at what its best candidate loses against the chosen one; candidates behind it as ticks."""
-    height, ticks = 0.0, []
-    points = _font_size(ax, groups)
-    for group in groups:
-        for value in group.values:
-            _draw_value(ax, height, value)
-            ticks.append((height, value.words))
-            height += 1
-        middle = height - (len(group.values) + 1) / 2
-        place: Style = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "annotation_clip": False}
-        look: Style = {"ha": "left", "va": "center", "fontweight": "bold", "fontsize": points}
-        ax.annotate(group.words.replace(" ", "\n"), (1.0, middle), (8, 0), **look, **place)
-        if group is not groups[-1]:
-            ax.axhline(height - 1 + (1 + GAP) / 2, color=LIGHT, lw=0.8, zorder=0)
-        height += GAP
-    ax.set_yticks([place for place, _ in ticks], [words for _, words in ticks], fontsize=points)
-    ax.set_ylim(height - GAP - 0.4, -0.6)  # the first setting at the top
-    _loss_axis(ax, groups)
-    open_frame(ax)
-    ax.tick_params(axis="y", length=0)
-    _label_once(ax)
-    _note(ax, report)
-
-
-def figure_height(groups: list[Group]) -> float:
-    """Inches that the lines need, with axis and legend."""
-    return 1.6 + 0.22 * _n_lines(groups)
-
-
-def _n_lines(groups: list[Group]) -> float:
-    return sum(len(group.values) for group in groups) + GAP * len(groups)
-
-
-def _font_size(ax: Axes, groups: list[Group]) -> float:
-    """Small letters, and smaller ones where lines are close."""
     from matplotlib.font_manager import FontProperties
 
-    height = 72 * ax.bbox.height / ax.figure.dpi / _n_lines(groups)  # of a line, before a legend takes some of it
-    return float(np.clip(0.7 * height, 5.0, FontProperties(size="small").get_size_in_points()))
+    line = 72 * ax.bbox.height / ax.figure.dpi / lines  # points, before a legend takes some of them
+    points = float(np.clip(0.7 * line, 5.0, FontProperties(size="small").get_size_in_points()))
+    height, ticks = 0.0, []
+    marks: list[list[tuple[float, float]]] = [[], [], [], []]  # loss and height of each, in the order of MARKS
+    stars, bars, dots, squares = marks
+    for name, values in settings.items():
+        for value in values:
+            best, others = value.losses[0], value.losses[1:]
+            if value.is_chosen:  # a star, even if another candidate with its value scores better
+                stars.append((0.0, height))
+                others = others[np.abs(others) > SAME]
+            if not value.is_chosen or best < -SAME:
+                dots.append((best, height))
+            if value.uncertified:
+                squares.append((best, height))
+            bars += [(loss, height) for loss in others]
+            ticks.append((height, value.words))
+            height += 1
+        place: Style = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "annotation_clip": False}
+        look: Style = {"ha": "left", "va": "center", "fontweight": "bold", "fontsize": points}
+        ax.annotate(name.replace("_", "\n"), (1.0, height - (len(values) + 1) / 2), (8, 0), **look, **place)
+        if len(ticks) < sum(map(len, settings.values())):
+            ax.axhline(height - 1 + (1 + GAP) / 2, color=LIGHT, lw=0.8, zorder=0)
+        height += GAP
+    for places, (label, style) in zip(marks, MARKS.items(), strict=True):
+        if places:
+            ax.scatter(*np.transpose(places), label=label, clip_on=places is bars, **style)
+    ax.set_yticks([place for place, _ in ticks], [words for _, words in ticks], fontsize=points)
+    ax.set_ylim(height - GAP - 0.4, -0.6)  # the first setting at the top
+    ax.tick_params(axis="y", length=0)
+    _loss_axis(ax, [float(value.losses[0]) for values in settings.values() for value in values])
+    unvalued = sum(not np.isfinite(row["criterion"]) for row in report.evaluations)
+    if unvalued:
+        add_note(ax, f"{unvalued} candidates without a finite criterion are not shown")
+    if getattr(report, "interrupted", False):
+        add_note(ax, "the search was interrupted")
+    if getattr(report, "timed_out", False):
+        add_note(ax, "the search ran out of time")
+    return finished(ax, legend=legend, columns=3)
 
 
-def _comparable(report: Any, name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Lengthscales are told in units of the noise features, so that those of others do not stand beside them."""
-    if name != "lengthscale":
-        return rows
-    return [row for row in rows if row["noise_features"] == report.noise_features]
-
-
-def _group(report: Any, name: str, rows: list[dict[str, Any]], best: float) -> Group:
-    """The values of one setting, numbers increasing, words as the search came to them."""
-    found: list[Any] = []
-    for row in rows:
-        if not any(same(row[name], known) for known in found):
-            found.append(row[name])
-    if all(isinstance(each, (int, float)) for each in found):
-        found.sort()
-    values = []
-    for each in found:
-        having = sorted((row for row in rows if same(row[name], each)), key=lambda row: -row["criterion"])
-        losses = 100 * np.expm1(best - np.array([row["criterion"] for row in having]))
-        missed = having[0].get("uncertified", 0) > 0
-        values.append(Value(_words(name, each), losses, same(each, getattr(report, name)), missed))
-    return Group(name.replace("_", " "), values)
+def _read_settings(report: Any) -> dict[str, list[_Value]]:
+    """The settings that vary among candidates with a finite criterion: numbers increasing, words as they were tried."""
+    rows = [row for row in report.evaluations if np.isfinite(row["criterion"])]
+    names = [name for name in next(iter(rows), {}) if name not in MEASURED]
+    chosen = [row for row in rows if all(same(row[name], getattr(report, name)) for name in names)]
+    best = max((row["criterion"] for row in chosen or rows), default=np.nan)
+    settings: dict[str, list[_Value]] = {}
+    for name in names:
+        # lengthscales are told in units of the noise features: those of others do not stand beside them
+        own = [row for row in rows if name != "lengthscale" or row["noise_features"] == report.noise_features]
+        found: list[Any] = []
+        for row in own:
+            if not any(same(row[name], known) for known in found):
+                found.append(row[name])
+        if all(isinstance(each, (int, float)) for each in found):
+            found.sort()
+        settings[name] = []
+        for each in found:
+            having = sorted((row for row in own if same(row[name], each)), key=lambda row: -row["criterion"])
+            losses = 100 * np.expm1(best - np.array([row["criterion"] for row in having]))
+            missed = having[0].get("uncertified", 0) > 0
+            settings[name].append(_Value(_words(name, each), losses, same(each, getattr(report, name)), missed))
+    return {name: values for name, values in settings.items() if len(values) > 1}
 
 
 def _words(name: str, value: Any) -> str:
@@ -178,27 +167,10 @@ def penalty_words(penalty: Any) -> str:
     return "∞" if np.isinf(penalty) else f"{penalty:g}"
 
 
-def _draw_value(ax: Axes, height: float, value: Value) -> None:
-    """The best candidate and the others; the chosen one is a star, even if another with its value scores better."""
-    best, others = value.losses[0], value.losses[1:]
-    if value.is_chosen:
-        star: Style = {"s": 150, "marker": "*", "facecolor": ORANGE, "edgecolor": BLACK, "lw": 0.9, "zorder": 4}
-        ax.scatter(0.0, height, label="chosen", clip_on=False, **star)
-        others = others[np.abs(others) > SAME]
-    tick: Style = {"marker": "|", "s": 30, "color": LIGHT, "lw": 1.1, "zorder": 2}
-    ax.scatter(others, np.full(len(others), height), label="other candidates with this value", **tick)
-    if not value.is_chosen or best < -SAME:
-        ax.scatter(best, height, s=30, color=BLUE, lw=0, label="best with this value", zorder=3, clip_on=False)
-    if value.uncertified:
-        ring: Style = {"s": 70, "facecolors": "none", "edgecolors": VERMILION, "marker": "s", "zorder": 3}
-        ax.scatter(best, height, label="solves missed their tolerance", clip_on=False, **ring)
-
-
-def _loss_axis(ax: Axes, groups: list[Group]) -> None:
+def _loss_axis(ax: Axes, losses: list[float]) -> None:
     """Linear up to one per cent, decades beyond: the best are told apart, the worst are still seen."""
     from matplotlib.ticker import FixedLocator, NullFormatter, StrMethodFormatter
 
-    losses = [float(value.losses[0]) for group in groups for value in group.values]
     ticks = [0.0, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
     last = next((tick for tick in ticks[3:] if tick >= max(losses)), max(losses))
     least = min(losses)
@@ -213,25 +185,3 @@ def _loss_axis(ax: Axes, groups: list[Group]) -> None:
     ax.set(xlim=(1.05 * first - 0.04 * LINEAR, 1.05 * last), xlabel=label)
     ax.grid(axis="x", color=LIGHT, lw=0.5, alpha=0.6)
     ax.set_axisbelow(True)
-
-
-def _label_once(ax: Axes) -> None:
-    """One line of the legend for each kind of mark."""
-    known: set[str] = set()
-    for mark in ax.collections:
-        label = str(mark.get_label())
-        if label in known or not len(np.asarray(mark.get_offsets())):
-            mark.set_label("_")
-        else:
-            known.add(label)
-
-
-def _note(ax: Axes, report: Any) -> None:
-    """What the picture cannot show, said in the legend."""
-    unvalued = sum(not np.isfinite(row["criterion"]) for row in report.evaluations)
-    if unvalued:
-        add_note(ax, f"{unvalued} candidates without a finite criterion are not shown")
-    if getattr(report, "interrupted", False):
-        add_note(ax, "the search was interrupted")
-    if getattr(report, "timed_out", False):
-        add_note(ax, "the search ran out of time")

@@ -22,6 +22,8 @@ from sosbands.point_models.blend import model_words
 from sosbands.point_models.user_model import keeps_order
 from sosbands.tables import TableEncoder
 from sosbands.tables.rows import NUMBERS
+from sosbands.tuning import Rules
+from sosbands.tuning.search import is_symmetric
 
 BOTH = "both"
 FALL = {  # what new rows do that are covered
@@ -30,6 +32,9 @@ FALL = {  # what new rows do that are covered
     BOTH: "fall into their interval",
 }
 NEXT_TO_NOTHING = 1e-2  # of the calibrated width: bands below it leave the width to calibration
+HARDLY = 1.15  # times as wide at most are nine of ten intervals as the narrowest tenth: no difference worth a reason
+ALIKE = 0.02  # of the larger: numbers that differ by less are told as the same
+NO_REACH = 1e-4  # of a width: an end as near to the prediction is told as lying on it
 SCALES = {
     views.MODEL: "its own standard deviation",
     views.FOREST: "the size of its errors, told by a forest",
@@ -74,14 +79,20 @@ def width_words(model: Any, side: str) -> str:
     width = below + above
     if not width.any():
         return "Intervals have no width: they are the prediction."
-    low, high = (f"{abs(end):.3g} {'below' if end < 0 else 'above'}" for end in (-np.median(below), np.median(above)))
-    return f"Intervals are {_spread(width, ' wide in the middle', ' wide')}, from {low} to {high} the prediction."
+    low, high = -np.median(below), np.median(above)
+    first, last = (f"{abs(end):.3g} {'below' if end < 0 else 'above'}" for end in (low, high))
+    ends_at = f"from {first} to {last} the prediction"
+    if abs(high) < NO_REACH * (high - low):
+        ends_at = f"from {first} the prediction up to it"
+    elif abs(low) < NO_REACH * (high - low):
+        ends_at = f"from the prediction to {last} it"
+    return f"Intervals are {_spread(width, ' wide in the middle', ' wide')}, {ends_at}."
 
 
 def _spread(values: Array, varying: str, constant: str = "") -> str:
     """Such as "17 wide in the middle (9.8 to 44 for eight of ten learning rows)"."""
     low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
-    if high - low < 0.02 * abs(high):
+    if high - low < ALIKE * abs(high):
         return f"{middle:.3g}{constant}"
     return f"{middle:.3g}{varying} ({low:.3g} to {high:.3g} for eight of ten learning rows)"
 
@@ -128,12 +139,30 @@ def _shaped(model: Any) -> str:
     if not _is_constant(noise.lengthscale):
         looks.append(f"bands that vary with {_seen(view)}")
     width = f"the width follows {', times '.join(looks)}" if looks else "the width is the same everywhere"
-    if np.ndim(noise.settings.symmetry_penalty) == 0 and np.isinf(noise.settings.symmetry_penalty):
-        sides = "both sides share one band"
-    else:
-        sides = "each side has its own band"
-    test = None if model.tuning_ is None else model.tuning_.symmetry
-    return f"{start}{width}; {sides}{'' if test is None else f' (test of skew: p = {test.p_value:.2g})'}."
+    ends = _typical_ends(model, BOTH)
+    if looks and ends is not None:
+        narrow, wide = np.quantile(ends[0] + ends[1], [0.1, 0.9])
+        if wide - narrow < ALIKE * wide:
+            width = "the width is as good as the same everywhere"
+        elif wide < HARDLY * narrow:
+            width = f"the width hardly differs from row to row; what little does follows {', times '.join(looks)}"
+    return f"{start}{width}; {_sides(model)}."
+
+
+def _sides(model: Any) -> str:
+    """Whether both sides have the same band, and what the test of skew had to say."""
+    noise, report = model.noise_, model.tuning_
+    lower, upper, shared = noise.typical.lower, noise.typical.upper, is_symmetric(noise.settings.symmetry_penalty)
+    words = "both sides share one band" if shared else "each side has its own band"
+    if not shared and np.abs(lower - upper).max(initial=0.0) <= ALIKE * max(lower.mean(), upper.mean()):
+        words = "the bands of both sides are as good as the same"
+    if report is None or report.symmetry is None:
+        return words
+    test = f"test of skew: p = {report.symmetry.p_value:.2g}"
+    if shared and report.symmetry.p_value <= (model.rules or Rules()).level:
+        tried = any(not is_symmetric(row["symmetry_penalty"]) for row in report.evaluations)
+        test += ", but two bands were no better" if tried else ", but two bands were not tried"
+    return f"{words} ({test})"
 
 
 def _is_constant(lengthscale: Any) -> bool:
@@ -246,12 +275,12 @@ def _asymmetry(model: Any) -> str:
     if below == above == 0:
         why = "All residuals learnt from are zero: the bands have no width."
         return why if model.residual_rms_ == 0 else "The bands have no width of their own: calibration makes it."
-    ratio = max(below, above) / max(min(below, above), np.finfo(float).tiny)
+    short, far = sorted((below, above))
     side = "above" if above > below else "below"
-    if ratio < 1.02:
+    if far < 1.02 * short:
         words = "the bands are as good as symmetric"
     else:
-        times = f"{ratio:.2f} times" if ratio < 100 else "over 100 times"
+        times = f"{far / short:.2f} times" if far < 100 * short else "over 100 times"
         words = f"the bands reach {times} as far {side} the prediction as on the other side"
     unit = "" if model.noise_.view.base_scale == NO_SCALE else " (in base scales)"
     reach = f"{below:.4g} below and {above:.4g} above the prediction before calibration{unit}"
