@@ -389,7 +389,10 @@ def _promised(model: Any, side: str) -> str:
         both += ", if the likelihood ratios are right"
     target = model.noise_.target
     if target is not None and (np.isfinite(target.low) or np.isfinite(target.high)):
-        both += f" (ends cut off at {target.low:g} and {target.high:g})"
+        limits = [
+            f"{word} {end:g}" for word, end in (("below", target.low), ("above", target.high)) if np.isfinite(end)
+        ]
+        both += f" (no end is {' or '.join(limits)})"
     short = _shortage(model, min(worth), side)
     drift = DRIFTING if calibration.decay is not None else ""
     late = LATER if keeps_order(getattr(model, "cv", None)) else ""
