@@ -37,10 +37,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of a disk,
 def written(path: AnyPath, *, tidy: bool = True) -> Iterator[Path]:
     """A temporary name beside `path`; the file takes its place at the end, or is removed if anything goes wrong.
 
-    The content is on the disk before the name is, and the name when this ends: after a power failure there is the old
-    file or the new one. A link stays a link, to the new content; a file that is replaced keeps its permissions, and its
-    owner where that is allowed. What killed processes have left in the folder is removed, unless it is not to be made
-    `tidy`, because many files are written to it. The path must be one that `check_place` takes.
+    After a power failure there is the old file or the new one. A link stays a link, to the new content; what is
+    replaced keeps its permissions, and its owner if it may. `tidy` removes what killed processes have left beside it.
     """
     check_place(path)
     target = Path(os.path.realpath(path))
@@ -63,10 +61,9 @@ def written(path: AnyPath, *, tidy: bool = True) -> Iterator[Path]:
 
 
 def check_place(path: AnyPath, name: str | None = None, *, apart_from: Iterable[AnyPath] = ()) -> None:
-    """Complain about a path where no file can be written or replaced, before the work begins.
+    """Complain about a path where no file can be written or replaced, or that is one of the files `apart_from` it.
 
-    It must be a new name in a folder that exists, or a regular file that may be written to, and none of the files
-    `apart_from` it, which are read. Messages call it `name`, by default ``path=``, the argument.
+    Messages call it `name`, by default ``path=``, the argument.
     """
     shown = f"path={os.fspath(path)!r}" if name is None else f"{name} {os.fspath(path)}"
     target = _real(path, shown)

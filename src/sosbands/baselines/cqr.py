@@ -118,10 +118,7 @@ class QuantileForestCQR(_QuantileBand):
         say(f"{self.n_estimators} trees grown on {len(data)} rows")
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickling and saving: the compiled part of the forest as plain arrays.
-
-        quantile-forest cannot read its own part back from memory-mapped files, nor skops write it.
-        """
+        """The compiled part of the forest as plain arrays, which memory-mapped files and skops can hold."""
         state = dict(super().__getstate__())
         if "forest_" in state:
             bare = copy(state["forest_"])

@@ -17,11 +17,7 @@ from sosbands.tables.rows import LearningData, Rows
 
 
 def normal_band(mean: Array, deviation: Array, conformal_score: str, level: float) -> Band:
-    """Uncalibrated band of ``N(mean, deviation^2)``, both of shape (n,).
-
-    "additive": ``mean -+ z deviation`` with z the normal quantile of `level`, and calibration adds a constant (the
-    score of CQR). "normalized": calibration finds the multiple of the deviation (the score ``|y - mean|/deviation``).
-    """
+    """Uncalibrated band of ``N(mean, deviation^2)``, both of shape (n,), as `HomoscedasticGP` says."""
     if conformal_score == "normalized":
         return Band(mean, mean, deviation)
     z = float(norm.isf((1 - level) / 2))

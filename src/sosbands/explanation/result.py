@@ -204,7 +204,11 @@ def _reasons(found: Explanation, i: int) -> list[str]:
         elif name == "calibration":
             words = f"{CALIBRATIONS.get(found.calibrated_by, 'calibration')} {'widens' if wide else 'narrows'} it"
         else:
-            rows, because = _largest_rows(found, i), _largest_feature(found, i)
+            rows, because = _largest_rows(found, i), ""
+            parts = found.features[i] * np.sign(found.band[i])
+            k = int(np.argmax(parts))
+            if len(parts) > 1 and parts[k] >= WORTH_SAYING:  # one of several features makes the band what it is
+                because = f", mostly because of {found.feature_names[k]!r} ({_factor(found.features[i, k])})"
             like = f"rows like {rows} of the learning data vary" if rows else "the learning data here vary"
             words = f"{like} {'much' if wide else 'little'}"
             if is_far:
@@ -221,15 +225,6 @@ def _largest_rows(found: Explanation, i: int) -> str:
     kept = dict.fromkeys(str(found.landmark_rows[k]) for k in order if parts[k] > 0 and parts[k] >= LEAST_SHARE * total)
     names = list(kept)
     return names[0] if len(names) == 1 else " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def _largest_feature(found: Explanation, i: int) -> str:
-    """Which feature makes a band what it is, if one of several does."""
-    features = found.features[i] * np.sign(found.band[i])
-    k = int(np.argmax(features))
-    if len(features) == 1 or features[k] < WORTH_SAYING:
-        return ""
-    return f", mostly because of {found.feature_names[k]!r} ({_factor(found.features[i, k])})"
 
 
 def _factor(log: float) -> str:

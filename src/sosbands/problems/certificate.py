@@ -109,12 +109,10 @@ def certify(
     objective: Callable[[Sides], float],
     also: Sides | None = None,
 ) -> Certificate:
-    """Best of the feasible points near the recovered `sides`, with its gap to `dual_value`.
+    """Best of the feasible points near the recovered `sides`, and of `also`, with its gap to `dual_value`.
 
-    Where rows may lie outside every operator is feasible, and the recovered ones are taken as they are, or repaired if
-    hardly any row lies outside. Otherwise side s must satisfy ``f_s(X_i) >= targets[s][i]``; the candidates are then
-    scalings (the smallest feasible factor, common or per side) and shifts ``A + s C`` with C the identity or cc', cc'
-    nearly constant (the smallest feasible s, common or per side). `also` is a point already known to be feasible.
+    Where rows may lie outside, the recovered ones as they are, or repaired if hardly any row does. Otherwise scalings
+    and shifts ``A + s C``, C the identity or cc', nearly constant, by the smallest feasible number, common or per side.
     """
     best, best_value = sides, np.inf
     with np.errstate(over="ignore", invalid="ignore"):  # a hopeless scaling may overflow, and is not taken

@@ -36,23 +36,12 @@ MISSING_TYPES = ("NAType", "NaTType")  # of pandas, which need not be installed
 
 @dataclass(frozen=True)
 class Place:
-    """Where columns come from, in the words of messages.
-
-    Attributes
-    ----------
-    table : str
-    first_row : int or None
-        What the first row is called; None: rows are counted from 0, as in Python.
-    remedy : str
-        What to do about texts of a kind of their own.
-    ending : str
-        Of messages about cells of another kind than expected.
-    """
+    """Where columns come from, in the words of messages."""
 
     table: str = "X"
-    first_row: int | None = None
-    remedy: str = "give the column the dtype 'category'"
-    ending: str = " as in the learning rows"
+    first_row: int | None = None  # what the first row is called; None: rows are counted from 0, as in Python
+    remedy: str = "give the column the dtype 'category'"  # about texts of a kind of their own
+    ending: str = " as in the learning rows"  # of messages about cells of another kind than expected
 
     def row(self, position: int) -> str:
         """What a row is called."""
@@ -61,19 +50,14 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The cells of one column, of the kind that its dtype, or the types of its cells, say, or else "text".
-
-    Values are numbers, booleans (1 and 0) or dates (days since 1970), NaN where a cell is missing; otherwise the
-    position of each cell in `levels`: different texts, trimmed, the empty one where a cell is missing. `stored` is the
-    type of the cells in a file.
-    """
+    """The cells of one column, of the kind that its dtype, or the types of its cells, say, or else "text"."""
 
     name: str
     kind: str
-    values: AnyArray
-    levels: Sequence[str] = ()
+    values: AnyArray  # numbers, booleans (1, 0) or dates (days since 1970), NaN for gaps; otherwise positions in levels
+    levels: Sequence[str] = ()  # different texts, trimmed, the empty one where a cell is missing
     place: Place = Place()
-    stored: str = ""
+    stored: str = ""  # the type of the cells in a file
 
     def take(self, rows: Any) -> Column:
         """Some of the cells, with the levels that these have."""
@@ -212,19 +196,25 @@ def has_names(X: Any) -> bool:
     return X.named if isinstance(X, ColumnTable) else is_frame(X)
 
 
-def table_of(X: Any) -> Any:
-    """A data frame as it is, and what was read, anything else as an array of two dimensions."""
-    if isinstance(X, ColumnTable):
-        return X
+def dense_table(X: Any, *, as_it_is: bool) -> Any:
+    """A table as it is, or as an array, of two dimensions."""
     if issparse(X):
         raise TypeError("X is a sparse matrix: expected a dense table (X.toarray()), sparse data are not supported")
     with naming("X"):  # rows of different lengths
-        table = X if is_frame(X) else np.asarray(X)
+        table = X if as_it_is else np.asarray(X)
     if len(table.shape) != 2:
         raise ValueError(
             f"X has shape {table.shape}: expected two dimensions, rows and features. Reshape your data: "
             "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
         )
+    return table
+
+
+def table_of(X: Any) -> Any:
+    """A data frame as it is, and what was read, anything else as an array of two dimensions."""
+    if isinstance(X, ColumnTable):
+        return X
+    table = dense_table(X, as_it_is=is_frame(X))
     if not all(table.shape):
         what, k = ("sample", 0) if not table.shape[0] else ("feature", 1)
         raise ValueError(f"X has {table.shape[k]} {what}(s) (shape={table.shape}) while a minimum of 1 is required.")
@@ -375,10 +365,9 @@ class TextKind:
 
 
 def kind_of_texts(counts: Mapping[str, int]) -> TextKind:
-    """Kind of a column by how often each text occurs, missing cells aside.
+    """Kind of a column by how often each text occurs, missing cells aside: what all of them are, or categories.
 
-    Texts are numbers, booleans (true or false) or ISO 8601 dates if all of them are. If only most cells are numbers or
-    dates, the others are mistakes. Everything else is categories, and so is a column without cells.
+    If only most cells are numbers or dates, the others are mistakes.
     """
     total = sum(counts.values())
     for kind, parse in ((NUMBER, number), (DATE, day)):

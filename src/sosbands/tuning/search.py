@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -239,11 +239,17 @@ class Search:
         """Learn and keep what is not known yet, in chains of one view and fold; after the deadline only if `always`."""
         wanted = range(len(self.folds)) if folds is None else folds
         jobs, settings = effective_n_jobs(self.n_jobs), {**self.options, "sample_weight": self.weights}
+        groups: dict[View, list[Candidate]] = {}
+        for each in candidates:
+            groups.setdefault(each.view, []).append(each)
+        if all(isinstance(each.lengthscale, float) for each in candidates):
+            for group in groups.values():  # of warm starts: long lengthscales, which have few features, and free sides
+                group.sort(key=lambda c: (-c.lengthscale, *c[3:5], float(np.max(c.symmetry_penalty))))
         for part in (wanted[:1], wanted[1:]):  # solves of the others start from those of the first
             tasks = [
                 (view, fold, missing)
                 for fold in part
-                for view, group in _by_view(candidates).items()
+                for view, group in groups.items()
                 if (missing := [each for each in group if (each, fold) not in self.parts])
             ]
             for start in range(0, len(tasks), jobs):  # a few at a time: a late one is not begun
@@ -290,19 +296,6 @@ class Search:
     def failed(self, candidate: Candidate, n_folds: int | None = None) -> bool:
         """Whether some solve says nothing about its optimum, a relative gap of 1 or more: its bands may be anything."""
         return any(not part.gap < 1 for part in self.of(candidate, n_folds))
-
-
-def _by_view(candidates: Iterable[Candidate]) -> dict[View, list[Candidate]]:
-    """Candidates in the order of warm starts: long lengthscales, which have few features, and free sides first."""
-    groups: dict[View, list[Candidate]] = {}
-    for each in candidates:
-        groups.setdefault(each.view, []).append(each)
-    if all(isinstance(each.lengthscale, float) for group in groups.values() for each in group):
-        for group in groups.values():
-            group.sort(
-                key=lambda c: (-c.lengthscale, c.width_penalty, c.learning_coverage, float(np.max(c.symmetry_penalty)))
-            )
-    return groups
 
 
 @ONE_THREAD
