@@ -33,8 +33,6 @@ class NormalBaseline(SplitRegressor):
 
     _checks = {"conformal_score": one_of("conformal_score", ("additive", "normalized"))}
     conformal_score: Any
-    conformal_score_: str
-    band_level_: float
 
     def _learn_process(self, points: Array, data: LearningData) -> None:
         raise NotImplementedError
@@ -76,9 +74,6 @@ class HomoscedasticGP(NormalBaseline):
     conformal_score_, band_level_ : str, float
         Score in use, and level of the additive band before calibration.
     """
-
-    estimator_: GaussianProcess
-    n_iter_: int
 
     def __init__(
         self,

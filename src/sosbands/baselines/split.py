@@ -44,8 +44,6 @@ class SplitCP(SplitRegressor):
         The fitted point model.
     """
 
-    estimator_: Any
-
     def __init__(
         self,
         estimator: Any = None,
@@ -118,9 +116,6 @@ class LocallyWeightedCP(SplitCP):
             "scale_estimator", lambda m: m is None or is_model(m), "None or a regressor with fit and predict"
         ),
     }
-    residual_rule_: str
-    smallest_scale_: float
-    scale_estimator_: Any
 
     def __init__(
         self,

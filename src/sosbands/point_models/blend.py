@@ -92,15 +92,6 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Of each of these rows, by members that have not seen it.
     """
 
-    members_: list[Any]
-    weights_: Array
-    least_spreads_: Array
-    spread_factors_: Array
-    n_features_in_: int
-    out_of_fold_rows_: IntArray
-    out_of_fold_prediction_: Array
-    out_of_fold_std_: Array
-
     def __init__(
         self,
         members: Sequence[Any],

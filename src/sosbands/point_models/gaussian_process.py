@@ -148,20 +148,6 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Whether L-BFGS-B met its tolerance from the best start.
     """
 
-    X_train_: Array
-    dual_coef_: Array
-    noise_ratio_: Array
-    theta_: Array
-    lengthscale_: Array
-    variance_: float
-    noise_variance_: float
-    y_mean_: float
-    y_scale_: float
-    log_marginal_likelihood_: float
-    n_features_in_: int
-    n_iter_: int
-    converged_: bool
-
     def __init__(
         self, n_starts: int = 1, max_iter: int = 200, start: Array | None = None, max_rows: int | None = None
     ) -> None:

@@ -48,14 +48,6 @@ class SmoothingSplineRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         The map to [0, 1].
     """
 
-    knots_: Array
-    coefficients_: Array
-    degree_: int
-    smoothing_: float
-    x_min_: float
-    x_range_: float
-    n_features_in_: int
-
     def __init__(self, smoothing: float | None = None) -> None:
         self.smoothing = smoothing
 

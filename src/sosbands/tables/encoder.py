@@ -73,19 +73,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Columns with a column that says where gaps are.
     """
 
-    kinds_: dict[str, str]
-    has_names_: bool
-    n_features_in_: int
-    levels_: dict[str, list[str]]
     one_hot_: list[str]
     by_target_: list[str]
-    identifiers_: list[str]
-    gaps_: list[str]
-    filler_: Any
-    scaler_: Any
-    columns_encoder_: Any
-    targets_: Any
-    target_scaler_: Any
 
     def __init__(self, kinds: Mapping[str, str] | None = None, *, scale: bool = True, mark_gaps: bool = True) -> None:
         self.kinds = kinds
