@@ -47,7 +47,15 @@ def written(path: AnyPath, *, tidy: bool = True) -> Iterator[Path]:
     partial = temporary_name(target)
     try:
         yield partial
-        _keep_permissions(target, partial)
+        with suppress(FileNotFoundError):  # a new file has the owner and the mode that the system gives
+            old = os.stat(target)
+            if sys.platform != "win32":
+                new = os.stat(partial)
+                for owner, group in ((old.st_uid, -1), (-1, old.st_gid)):
+                    if (owner, group) not in ((new.st_uid, -1), (-1, new.st_gid)):
+                        with suppress(PermissionError):
+                            os.chown(partial, owner, group)
+            os.chmod(partial, stat.S_IMODE(old.st_mode))
         with open(partial, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(partial, target)
@@ -175,21 +183,6 @@ def _mode(path: Path, shown: str) -> int | None:
 
 def _kind(mode: int) -> str:
     return next((words for matches, words in KINDS if matches(mode)), "no file")
-
-
-def _keep_permissions(target: Path, partial: Path) -> None:
-    """Owner and mode of the file that is replaced; a new file has those that the system gives."""
-    try:
-        old = os.stat(target)
-    except FileNotFoundError:
-        return
-    if sys.platform != "win32":
-        new = os.stat(partial)
-        for owner, group in ((old.st_uid, -1), (-1, old.st_gid)):
-            if (owner, group) not in ((new.st_uid, -1), (-1, new.st_gid)):
-                with suppress(PermissionError):
-                    os.chown(partial, owner, group)
-    os.chmod(partial, stat.S_IMODE(old.st_mode))
 
 
 @functools.cache

@@ -233,8 +233,17 @@ def read_column(X: Any, position: int, name: str) -> Column:
     """One column of a data frame, an array, or a table that was read."""
     if isinstance(X, ColumnTable):
         return replace(X.columns[position], name=name)
-    if hasattr(X, "get_columns"):
-        return _of_polars(X.get_columns()[position], name)
+    if hasattr(X, "get_columns"):  # of polars
+        series = X.get_columns()[position]
+        kind = str(series.dtype).partition("(")[0]
+        if series.dtype.is_numeric():
+            return Column(name, NUMBER, np.array(series.cast(float).to_numpy()))
+        if kind == "Boolean":
+            return Column(name, BOOLEAN, np.array(series.cast(int).cast(float).to_numpy()))
+        if kind in ("Categorical", "Enum"):
+            return replace(_of_array(series.cast(str).to_numpy(), name), kind=CATEGORY)
+        values = series.to_numpy()
+        return _of_array(values if kind in ("Date", "Datetime", "Duration") else values.astype(object), name)
     if not hasattr(X, "iloc"):
         return _of_array(X[:, position], name)
     series = X.iloc[:, position]
@@ -246,19 +255,6 @@ def read_column(X: Any, position: int, name: str) -> Column:
     if hasattr(series, "cat"):
         return _with_levels(name, CATEGORY, [*map(text_of, series.cat.categories), ""], series.cat.codes.to_numpy())
     return _of_array(series.to_numpy() if kind == "m" else series.to_numpy(dtype=object, na_value=None), name)
-
-
-def _of_polars(series: Any, name: str) -> Column:
-    kind = str(series.dtype).partition("(")[0]
-    if series.dtype.is_numeric():
-        return Column(name, NUMBER, np.array(series.cast(float).to_numpy()))
-    if kind == "Boolean":
-        return Column(name, BOOLEAN, np.array(series.cast(int).cast(float).to_numpy()))
-    if kind in ("Categorical", "Enum"):
-        column = _of_array(series.cast(str).to_numpy(), name)
-        return Column(name, CATEGORY, column.values, column.levels)
-    values = series.to_numpy()
-    return _of_array(values if kind in ("Date", "Datetime", "Duration") else values.astype(object), name)
 
 
 def _of_array(values: AnyArray, name: str) -> Column:
