@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from sosbands._arguments import check
 from sosbands._threads import ONE_THREAD, cached_property
 from sosbands._types import Array
 from sosbands.kernels import KernelFeatures
@@ -48,8 +49,7 @@ class SoSFunction:
             raise ValueError(f"B has shape {np.shape(self.B)}: expected {self.features.rank} rows, one per feature")
         for name in ("ridge", "beyond"):
             value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0):
-                raise ValueError(f"{name}={value!r}: expected a finite number >= 0")
+            check(name, value, bool(np.isfinite(value) and value >= 0), "a finite number >= 0")
 
     @property
     def rank(self) -> int:

@@ -87,8 +87,7 @@ class Explanation:
     calibrated_by: str = "all"
 
     def __post_init__(self) -> None:
-        if not 0 < self.typical_width < np.inf:
-            raise ValueError(f"typical_width={self.typical_width!r}: expected a finite number > 0")
+        check("typical_width", self.typical_width, 0 < self.typical_width < np.inf, "a finite number > 0")
         with np.errstate(divide="ignore"):
             total = np.log(self.width / self.typical_width)
         factors = self.base_scale + self.band + self.calibration

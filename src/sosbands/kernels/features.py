@@ -13,7 +13,7 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpstrf
 from sklearn.utils.validation import check_array
 
-from sosbands._arguments import is_count, is_fraction
+from sosbands._arguments import check, is_count, is_fraction
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands._words import warn
 from sosbands.exceptions import InfeasibleProblemError, LowRankWarning, NotPositiveSemidefiniteError
@@ -219,8 +219,8 @@ def parse_rank(rank: Any, n: int) -> tuple[int, float]:
         return (n, 0.0) if rank == "exact" or n <= EXACT_ROWS else (min(AUTO_RANK, n), AUTO_TRACE)
     most, left_out = rank if isinstance(rank, tuple) and len(rank) == 2 else (rank, rank)
     known = (is_count(most) and most >= 1, is_fraction(left_out))
-    if not (all(known) if isinstance(rank, tuple) else any(known)):
-        raise ValueError(f"rank={rank!r}: expected 'auto', 'exact', an int >= 1 or a float in (0, 1)")
+    fine = all(known) if isinstance(rank, tuple) else any(known)
+    check("rank", rank, fine, "'auto', 'exact', an int >= 1 or a float in (0, 1)")
     return min(int(most), n) if known[0] else n, float(left_out) if known[1] else 0.0
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-from sosbands._arguments import naming, read_numbers
+from sosbands._arguments import check, naming, read_numbers
 from sosbands._types import AnyArray, Array
 
 FARTHEST = 1e3  # here every profile is zero in double precision already; farther away its polynomial could overflow
@@ -54,8 +54,7 @@ class StationaryKernel:
         if self.name not in PROFILES:
             raise ValueError(f"kernel={self.name!r} is not known: expected one of {sorted(PROFILES)}")
         ell = np.asarray(self.lengthscale, dtype=float)
-        if ell.ndim != 1 or ell.size == 0 or not np.all(ell > 0):
-            raise ValueError(f"lengthscale={self.lengthscale!r}: expected numbers > 0")
+        check("lengthscale", self.lengthscale, ell.ndim == 1 and ell.size > 0 and bool(np.all(ell > 0)), "numbers > 0")
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Kernel matrix of shape ``(len(X), len(Y))``."""
@@ -164,8 +163,7 @@ def resolve_kernel(kernel: Any, lengthscale: Any, X: Array) -> Kernel:
         )
     if isinstance(kernel, str):
         return PrecomputedKernel()
-    if not callable(kernel):
-        raise ValueError(f"kernel={kernel!r}: expected a name, a scikit-learn kernel, a callable or 'precomputed'")
+    check("kernel", kernel, callable(kernel), "a name, a scikit-learn kernel, a callable or 'precomputed'")
     if hasattr(kernel, "diag"):
         return kernel  # type: ignore[no-any-return]
     return CallableKernel(kernel)

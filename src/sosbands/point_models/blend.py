@@ -306,8 +306,7 @@ def default_regressor(n_rows: int, random_state: Any = None, n_jobs: int | None 
     n_jobs : int, optional
         Processes over members and folds.
     """
-    if n_rows < 1:
-        raise ValueError(f"n_rows={n_rows!r}: expected an integer >= 1")
+    check("n_rows", n_rows, n_rows >= 1, "an integer >= 1")
     if n_rows < MIN_BLEND_ROWS:
         return GaussianProcess()
     seed = check_random_state(random_state).randint(2**31) if random_state is not None else None

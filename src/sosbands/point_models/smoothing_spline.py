@@ -15,6 +15,7 @@ from scipy.linalg import solveh_banded
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sosbands._arguments import check
 from sosbands._types import Array
 
 MIN_SPLINE_KNOTS = 5  # of SciPy's smoothing spline
@@ -53,8 +54,7 @@ class SmoothingSplineRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn the spline from rows X of one feature, shape (n, 1), and their targets y, shape (n,)."""
-        if self.smoothing is not None and not self.smoothing >= 0:
-            raise ValueError(f"smoothing={self.smoothing!r}: expected a number >= 0 or None")
+        check("smoothing", self.smoothing, self.smoothing is None or self.smoothing >= 0, "a number >= 0 or None")
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         x = self._feature(rows)
         self.x_min_ = float(x.min())

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 
-from sosbands._arguments import check_size, is_splitter, naming, read_numbers
+from sosbands._arguments import check, check_size, is_splitter, naming, read_numbers
 from sosbands._threads import within_task
 from sosbands._types import Array, IntArray
 from sosbands.tables.rows import row_blocks
@@ -234,8 +234,7 @@ class CallableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any = None, y: Any = None, **weights: Any) -> Self:  # noqa: ARG002
         """Do nothing but check that `function` can be called."""
-        if not callable(self.function):
-            raise ValueError(f"function={self.function!r}: expected a callable")
+        check("function", self.function, callable(self.function), "a callable")
         return self
 
     def predict(self, X: Any) -> Array:

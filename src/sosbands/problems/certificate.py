@@ -78,27 +78,18 @@ Bases = tuple[Array, ...]  # orthonormal columns, one matrix per term
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A proof of quality: ``dual_value <= optimum <= primal_value``.
+    """A proof of quality: ``dual_value <= optimum <= primal_value``, both of the whole objective (both sides added).
 
-    Attributes
-    ----------
-    dual_value, primal_value : float
-        Both of the whole objective (both sides added).
-    gap : float
-        ``(primal_value - dual_value) / primal_value``; 0 if both are 0, +inf if no feasible point was found.
-    violation : float
-        Largest ``r_i - f(X_i)`` of `sides`, at least 0, relative to the root mean square of the residuals: rounding
-        where every row has to be covered, and how far the farthest row lies outside where rows may.
-    sides : tuple of PrimalSide
-        The operators that attain `primal_value`; where every row has to be covered they do (the recovered ones if none
-        is known that does).
+    The `gap` is ``(primal_value - dual_value) / primal_value``; 0 if both are 0, +inf if no feasible point was found.
+    The `violation` is the largest ``r_i - f(X_i)`` of `sides`, at least 0, relative to the root mean square of the
+    residuals: rounding where every row has to be covered, and how far the farthest row lies outside where rows may.
     """
 
     dual_value: float
     primal_value: float
     gap: float
     violation: float
-    sides: Sides
+    sides: Sides  # that attain the primal value, and cover every row that has to be (if none does, the recovered ones)
 
 
 def certify(

@@ -90,8 +90,8 @@ def independence_test(
                 raise ValueError(f"{name}[{candidate}] has shape {values.shape}: expected (n,), the same n for all")
             check_finite(f"{name}[{candidate}]", values)
     rng = random_numbers(random_state, "n_permutations", n_permutations)
-    if selected is not None and not 0 <= selected < len(pairs):
-        raise ValueError(f"selected={selected!r}: expected the position of one of {len(pairs)} candidates")
+    known = selected is None or 0 <= selected < len(pairs)
+    check("selected", selected, known, f"the position of one of {len(pairs)} candidates")
     chosen = pairs if selected is None else [pairs[selected]]
     halves = [(indicators(W), indicators(R)) for W, R in chosen]
     units = [1.0] * len(halves)
@@ -135,7 +135,8 @@ def feature_independence_test(
     n_permutations : int
     random_state : int, Generator or None
     """
-    check_lengthscales("lengthscales", lengthscales)
+    given = lengthscales[0] if len(lengthscales) == 1 else lengthscales
+    check("lengthscales", given, all(is_number(ell) and ell > 0 for ell in lengthscales), "a number > 0")
     rng = random_numbers(random_state, "n_permutations", n_permutations)
     points, r = _read_points(X, residuals, rng)
     size = np.abs(r)
@@ -249,7 +250,7 @@ def sign_flip_test(
     n_flips : int
     random_state : int, Generator or None
     """
-    check_lengthscales("lengthscale", [lengthscale])
+    check("lengthscale", lengthscale, is_number(lengthscale) and lengthscale > 0, "a number > 0")
     rng = random_numbers(random_state, "n_flips", n_flips)
     points, r = _read_points(X, residuals, rng)
     size = np.abs(r)
@@ -304,8 +305,8 @@ def bootstrap_test(
     n_bootstraps : int
     random_state : int, Generator or None
     """
-    if not 0 <= reference < len(criteria):
-        raise ValueError(f"reference={reference!r}: expected the position of one of {len(criteria)} candidates")
+    known = 0 <= reference < len(criteria)
+    check("reference", reference, known, f"the position of one of {len(criteria)} candidates")
     rng = random_numbers(random_state, "n_bootstraps", n_bootstraps)
 
     def differences(rows: AnyArray) -> Array:
@@ -331,11 +332,6 @@ def _read_points(X: ArrayLike, residuals: ArrayLike, rng: np.random.Generator) -
         return points, r
     rows = rng.choice(len(r), MAX_ROWS, replace=False)
     return points[rows], r[rows]
-
-
-def check_lengthscales(name: str, values: Sequence[Any]) -> None:
-    """Raise an error unless all are numbers above 0; infinity takes all places as one."""
-    check(name, values if len(values) != 1 else values[0], all(is_number(v) and v > 0 for v in values), "a number > 0")
 
 
 def random_numbers(random_state: Any, name: str, count: Any) -> np.random.Generator:

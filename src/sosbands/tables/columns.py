@@ -186,11 +186,6 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "iloc") or hasattr(X, "get_columns")
 
 
-def has_spans(X: Any) -> bool:
-    """Whether a data frame has columns of spans of time, which are days here and other units elsewhere."""
-    return any(getattr(dtype, "kind", "") == "m" or str(dtype).startswith("Duration") for dtype in X.dtypes)
-
-
 def has_names(X: Any) -> bool:
     """Whether the columns of a table have names."""
     return X.named if isinstance(X, ColumnTable) else is_frame(X)
@@ -260,10 +255,8 @@ def read_column(X: Any, position: int, name: str) -> Column:
 def _of_array(values: AnyArray, name: str) -> Column:
     if values.dtype.kind in "biuf":
         return Column(name, BOOLEAN if values.dtype.kind == "b" else NUMBER, values.astype(float))
-    if values.dtype.kind == "M":
-        return Column(name, DATE, _days(values))
-    if values.dtype.kind == "m":
-        return Column(name, NUMBER, _days(values))
+    if values.dtype.kind in "Mm":
+        return Column(name, DATE if values.dtype.kind == "M" else NUMBER, _days(values))
     return _of_cells(values.tolist(), name)
 
 

@@ -27,7 +27,6 @@ from sosbands.tables.columns import (
     NUMBER,
     ColumnTable,
     dense_table,
-    has_spans,
     is_frame,
     odd_columns,
     table_of,
@@ -138,7 +137,7 @@ class RowReader:
             return reader, reader.read(model, X, reset=True)
         refuse_masked(X)
         with naming("X"):  # rows of different lengths
-            table = X if hasattr(X, "columns") or issparse(X) else np.asarray(X)
+            table: Any = X if hasattr(X, "columns") or issparse(X) else np.asarray(X)
         if issparse(table) or len(table.shape) != 2 or getattr(table, "dtype", np.dtype(float)).kind == "c":
             reader = cls(DENSE if wanted == CATEGORIES else NUMBERS, encodes)
             return reader, reader.read(model, table, reset=True)  # which complains
@@ -150,7 +149,9 @@ class RowReader:
             if not has_gaps:
                 return cls(NUMBERS, encodes), _number_rows(model, table, table)
         columns = ColumnTable.of(table_of(table))
-        spans = is_frame(table) and has_spans(table)  # other readers take these in another unit
+        kinds = [(getattr(dtype, "kind", ""), str(dtype)) for dtype in (table.dtypes if is_frame(table) else ())]
+        # of time, which are days here and other units for other readers
+        spans = any(kind == "m" or word.startswith("Duration") for kind, word in kinds)
         few = (len(each.levels) <= MOST_CATEGORIES for each in columns.columns if each.kind == CATEGORY)
         others = {each.kind for each in columns.columns} - {CATEGORY, NUMBER, BOOLEAN}
         if wanted == CATEGORIES and not spans and not others and all(few):  # boosting takes these as they are

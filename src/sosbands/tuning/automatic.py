@@ -199,8 +199,8 @@ class Automatic:
         key = candidate, len(self.search.folds[:n_folds])
         if key not in self.scored:
             # functions that are nearly zero leave all to calibration, as those of an infinite lengthscale do openly
-            flat = self.width_penalties is None and self.lengthscales is None and self._is_flat(candidate, n_folds)
-            failed = self.search.failed(candidate, n_folds) or flat
+            is_free = self.width_penalties is None and self.lengthscales is None
+            failed = self.search.failed(candidate, n_folds) or (is_free and self._is_flat(candidate, n_folds))
             missed = self.search.uncertified(candidate, n_folds)
             self.scored[key] = []
             for name in self.conformal_scores:
