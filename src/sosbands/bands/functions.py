@@ -129,7 +129,8 @@ def deployed_pair(lower: SoSFunction, upper: SoSFunction) -> tuple[SoSFunction, 
 def evaluate_pair(lower: SoSFunction, upper: SoSFunction, X: Any) -> tuple[Array, Array, Array]:
     """Values of both functions and the support of X, with each feature computed once.
 
-    The support ``||Phi(x)||^2 / k(x, x)``, the smaller of two, is 1 at the learning points and tends to 0 far off.
+    The support ``||Phi(x)||^2 / k(x, x)`` (without the constant; of two the smaller) is 1 at the learning points and
+    tends to 0 far from them.
     """
     empty = np.zeros(0)
     found = zip((empty, empty, empty), *_blocks(lower, upper, X), strict=True)

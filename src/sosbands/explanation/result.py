@@ -204,7 +204,7 @@ def _reasons(found: Explanation, i: int) -> list[str]:
             words = f"{CALIBRATIONS.get(found.calibrated_by, 'calibration')} {'widens' if wide else 'narrows'} it"
         else:
             # 1. Such as "12, 40 and 7": the learning rows that contribute most to the band.
-            shares, because = found.landmarks[i], ""
+            shares = found.landmarks[i]
             order = np.argsort(-shares, kind="stable")[:MOST_ROWS]
             least_share = LEAST_SHARE * shares[shares > 0].sum()
             largest = [k for k in order if shares[k] > 0 and shares[k] >= least_share]

@@ -85,7 +85,10 @@ def coverage_range(levels: Array, n: int, n_calibration: int | None) -> tuple[Ar
 
 
 def long_run_coverage(level: float, n_calibration: int) -> tuple[float, float]:
-    """Ends of the central 95 % of the coverage of all rows to come, a beta law; 1 and 1 if intervals are infinite."""
+    """Ends of the central 95 % of the coverage of all rows to come, a beta law; 1 and 1 if intervals are infinite.
+
+    Exact without ties and for exchangeable rows.
+    """
     k = _rank(level, n_calibration)
     if k > n_calibration:
         return 1.0, 1.0

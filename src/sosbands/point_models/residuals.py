@@ -149,9 +149,11 @@ def learn_residuals(
 def chosen_rule(residuals: str, estimator: Any, *, ordered: bool = False) -> str:
     """The rule that the parameter `residuals` means for this point model, fitted or not.
 
-    "auto" is leave-one-out for `GaussianProcess`, which has them in closed form; in-sample for models that do not see
-    the learning rows and for `SmoothingSplineRegressor`, whose criterion punishes interpolation; out-of-fold for
-    everything else, which may (nearly) interpolate, and with folds of the user's (`ordered`) for all that learn.
+    "auto" is leave-one-out for `GaussianProcess`, which has them in closed form. In-sample for models that do not see
+    the learning rows (`FrozenEstimator`, plain functions) and for `SmoothingSplineRegressor`, whose criterion punishes
+    interpolation. Out-of-fold for everything else: forests, boosting, nearest neighbours, networks and pipelines may
+    (nearly) interpolate, and their in-sample residuals are then near zero; and with folds of the user's (`ordered`) for
+    all that learn, since only these keep to the folds.
     """
     if residuals == "leave-one-out":
         leave_one_out_process(estimator)

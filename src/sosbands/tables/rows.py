@@ -243,6 +243,7 @@ class RowReader:
         made = clone(preprocessor)
         X = self._input(made, rows)
         if hasattr(made, "fit_transform") and "y" in signature(made.fit).parameters:
+            # which sees to it that learning rows know nothing of their own targets
             return made, finite_points(made.fit_transform(X, y), made, X, "fit_transform")
         made = made.fit(X)
         return made, dense_points(made, X)
