@@ -255,3 +255,14 @@ def test_of_no_residuals_the_inputs_are_looked_at(features):
     model = SoSBandRegressor(lambda rows: np.zeros(len(rows)), noise_features=features, random_state=0)
     assert np.array_equal(model.fit(X, np.zeros(100)).predict_interval(X[:2]), np.zeros((2, 2)))
     assert (model.noise_.view.base_scale, model.noise_.view.noise_features) == ("none", "inputs")
+
+
+def test_the_smallest_level_can_be_significant():
+    """With 999 flips no p-value would be as small as it."""
+    skewed = np.random.default_rng(1).exponential(size=200) ** 2
+    points = np.linspace(0, 1, 200)[:, None]
+    given = {"base_scale": "none", "noise_features": "inputs", "lengthscale": 1.0, "calibration_size": 20}
+    model = SoSBandRegressor(lambda rows: np.full(len(rows), 0.5), rules=Rules(level=1e-4), random_state=0, **given)
+    model.fit(points, skewed)
+    assert model.tuning_.symmetry.n_permutations == 9999
+    assert model.tuning_.symmetry.p_value == 1e-4
