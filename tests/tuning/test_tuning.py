@@ -192,13 +192,6 @@ def test_the_interval_score_of_scaled_bands_by_hand(level):
     assert interval_score_at(held, level) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("level", [0.4, 0.8, 0.9])
-def test_the_interval_score_of_added_bands_is_to_the_last_digit_that_of_widths_and_distances(level):
-    held = held_out()
-    folded = HeldOut(held.widths / 2, held.widths / 2, held.distances)
-    assert interval_score_at(held, level) == interval_score_at(folded, level)
-
-
 def test_hsic_and_dcor_do_not_ask_the_score():
     held = held_out()
     for name in ("hsic", "dcor"):
