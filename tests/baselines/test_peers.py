@@ -58,10 +58,10 @@ def mapie_intervals(model, m, level, *, symmetric):
     return intervals[:, :, 0]
 
 
-def crepes_intervals(model, m, level, groups=None):
+def crepes_intervals(model, m, level):
     crepes = pytest.importorskip("crepes", reason="crepes is an optional oracle: pip install crepes")
     peer = crepes.WrapRegressor(model)
-    peer.calibrate(*rows(m, m), mc=groups)
+    peer.calibrate(*rows(m, m))
     return peer.predict_int(rows(20, 1)[0], confidence=level)
 
 

@@ -207,7 +207,7 @@ WIDE = st.just(1.0) | st.floats(1e-3, 1e3)
 def check_ties(make):
     """Whatever the digits, an observation whose score equals the quantile is inside, and by no more than rounding."""
 
-    @settings(max_examples=2000, report_multiple_bugs=False, phases=[Phase.generate])
+    @settings(max_examples=1000, report_multiple_bugs=False, phases=[Phase.generate])
     @given(NUMBERS, NUMBERS, st.tuples(WIDE, WIDE), NUMBERS)
     def check(lower, upper, units, y):
         band, observed = Band([lower], [upper], *units), np.array([y])

@@ -143,12 +143,6 @@ def test_process_is_equivariant():
     np.testing.assert_allclose(other_std, 1e-3 * std, rtol=1e-4)
 
 
-def test_process_without_noise_interpolates():
-    x = np.linspace(0, 1, 40)[:, None]
-    y = np.sin(5 * x[:, 0])
-    np.testing.assert_allclose(GaussianProcess().fit(x, y).predict(x), y, atol=1e-2)
-
-
 # ---------------------------------------------------------------- leave-one-out residuals
 
 

@@ -26,7 +26,7 @@ from sosbands.tuning.rules import (
     candidate_penalties,
     permutations_for,
 )
-from sosbands.tuning.search import CRITERIA, Candidate, Given, HeldOut, Part, Search, fold_parts, interval_score_at
+from sosbands.tuning.search import CRITERIA, Candidate, HeldOut, Part, Search, fold_parts, interval_score_at
 
 SEARCH_RANK, SEARCH_TOL = COARSE.ranks[0], COARSE.tol
 
@@ -206,17 +206,6 @@ def test_a_factor_of_the_bands_changes_nothing_for_the_scaled_score_only():
     assert CRITERIA["interval-score"](thrice) < CRITERIA["interval-score"](held) - 0.1
 
 
-def test_each_score_prefers_the_bands_that_are_right_for_it():
-    """Noise that is a scale times one law: bands of a third of the right size are right for the scaled score."""
-    rng = np.random.default_rng(0)
-    scale = rng.uniform(0.2, 3.0, 3000)
-    r = scale * rng.standard_normal(3000)
-    small, shifted = HeldOut(scale / 3, scale / 3, r), HeldOut(scale + 1, scale + 1, r)
-    value = CRITERIA["interval-score"]
-    assert value(scaled(small)) > value(scaled(shifted))
-    assert value(small) < value(shifted)
-
-
 def test_some_rows_keep_their_floors():
     held = scaled(held_out())
     some = held.take(np.array([3, 3, 5]))
@@ -361,17 +350,6 @@ def test_fixed_penalty():
         found = decided({(0.1, penalty): 0.2, (0.5, penalty): 0.7})
         assert (found.lengthscale, found.symmetry_penalty, found.symmetry) == (0.5, penalty, None)
         assert found.sentence.endswith("the best lengthscale by hsic at the given symmetry penalty.")
-
-
-def test_fixed_lengthscale():
-    ell = np.array([0.3])
-    given = Given(ell)
-    found = decided({(given, 0.0): 0.3, (given, np.inf): 0.2}, given=ell, symmetry_test=None)
-    assert found.lengthscale is ell
-    assert found.independence is found.symmetry is None
-    assert found.sentence == "Best by hsic: independent bands below and above."
-    both = decided({(given, 0.0): 0.3}, given=ell)
-    assert both.sentence == "Lengthscale and symmetry penalty as given."
 
 
 def test_the_papers_rules():
