@@ -302,7 +302,7 @@ def test_split_takes_categories_through_a_pipeline():
 
 
 def test_the_default_scale_shares_the_transformers_of_a_pipeline():
-    table, y = frame(160)
+    table, y = frame(500)
     model = LocallyWeightedCP(words_pipeline(Ridge()), random_state=0).fit(table, y)
     assert [step for step, _ in model.scale_estimator_.steps] == ["columntransformer", "forest"]
     new = frame(60, seed=1)[0].sort_values("ward")
@@ -311,7 +311,7 @@ def test_the_default_scale_shares_the_transformers_of_a_pipeline():
 
 
 def test_the_default_scale_takes_gaps_and_categories():
-    table, y = frame(160, gaps=True)
+    table, y = frame(500, gaps=True)
     table = table.astype({"ward": "category"})
     point = HistGradientBoostingRegressor(max_iter=10)
     model = LocallyWeightedCP(point, random_state=0).fit(table, y)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from sosbands import SoSBandRegressor
@@ -109,12 +110,12 @@ def test_quantiles_are_the_ends_of_one_sided_intervals(sided):
     np.testing.assert_array_equal(lower[:, 0], both[:, 0])
 
 
-@pytest.mark.parametrize("make", [bands, lambda: bands(nested_coverages=None), lambda: SplitCP(LinearRegression())])
-def test_transforms_of_new_rows_are_uniform(make):
+@pytest.mark.parametrize("model", [bands(), bands(nested_coverages=None), SplitCP(LinearRegression(), random_state=0)])
+def test_transforms_of_new_rows_are_uniform(model):
     """Two samples, new rows and calibration rows: the test of Kolmogorov and Smirnov."""
-    found = make().fit(X, Y)
+    found = clone(model).fit(X, Y)
     transforms, m = found.predict_cdf(X_NEW, Y_NEW), found.n_calibration_
-    assert stats.ks_2samp(transforms, np.arange(1, m + 1) / (m + 1)).pvalue > 0.01
+    assert stats.ks_2samp(transforms, np.arange(1, m + 1) / (m + 1)).pvalue > 0.01  # 0.2 to 0.9 with other seeds
     assert stats.ks_2samp(transforms**3, np.arange(1, m + 1) / (m + 1)).pvalue < 1e-6
 
 

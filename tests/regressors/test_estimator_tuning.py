@@ -22,7 +22,7 @@ X = RNG.uniform(-1, 1, (N, 1))
 SCALE = 0.1 + np.abs(X[:, 0])
 SKEWED = X[:, 0] + SCALE * (RNG.gamma(0.5, size=N) - 0.5)
 SYMMETRIC = X[:, 0] + SCALE * np.random.default_rng(5).standard_normal(N)
-CONSTANT = X[:, 0] + RNG.standard_normal(N)
+CONSTANT = X[:, 0] + np.random.default_rng(13).standard_normal(N)  # neither size nor skew, with p-values above 0.6
 
 
 @pytest.fixture(autouse=True, scope="module")
