@@ -402,6 +402,7 @@ RULES = [  # the rule of "auto", and whether leave-one-out is possible
     (default_regressor(2000), "out-of-fold", False),
     (SmoothingSplineRegressor(), "in-sample", False),
     (CallableRegressor(np.sin), "in-sample", False),
+    (np.sin, "in-sample", False),
     (RandomForestRegressor(), "out-of-fold", False),
     (GaussianProcessRegressor(), "out-of-fold", False),
 ]
