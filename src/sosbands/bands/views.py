@@ -22,7 +22,7 @@ class RowFacts:
 
     points: Array  # (n, d), inputs as the preprocessor gives them
     prediction: Array
-    # "model": standard deviations by the point model, or how far its ends reach, (n, 2); "forest": residual sizes by one
+    # "model": standard deviations by the point model, or how far its ends reach, (n, 2); "forest": sizes of residuals
     scales: Mapping[str, Array]
     lengthscales: Array | None = None  # (d,), of a point model that has one for each of the inputs, at learning rows
 
