@@ -155,7 +155,8 @@ class SoSBandRegressor(SplitRegressor):
         The scale on which model and bands are learnt; predictions and intervals are carried back, and hold the same
         observations. Any increasing transformer of scikit-learn's kind will do. "auto" tries the logarithm, or the root
         of targets with zeros, if they are at least 0 and clearly skewed, and takes it if intervals in units of the
-        target are better on held-out rows. Where a transform is used `predict` gives medians rather than means.
+        target are better on held-out rows; copies of cross-calibration, which must share a scale, take none. Where a
+        transform is used `predict` gives medians rather than means.
     rules : Rules, optional
         By which criterion and tests tuning decides (`sosbands.tuning.Rules`); its seed is not used, because
         `random_state` is that of the whole fit. The level of the symmetry test, and whether there is one, are those of
