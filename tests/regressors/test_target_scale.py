@@ -117,9 +117,7 @@ def test_copies_share_one_scale():
         assert model.noise_.target is None
         assert {copy.noise_.target for copy in model.calibration_.copies} <= {None}
         assert model.target_transform == "auto"
-    with pytest.raises(
-        ValueError, match="target_transform='PowerTransformer': expected 'log', 'sqrt' or None"
-    ):
+    with pytest.raises(ValueError, match="target_transform='PowerTransformer': expected 'log', 'sqrt' or None"):
         SoSBandRegressor(target_transform=PowerTransformer(), calibration_size="cross").fit(X, y)
 
 

@@ -75,7 +75,8 @@ def evaluate(
         _doubt(says, fitted, asked, metrics, level)
     named = " and ".join(percent(level) for level in levels)
     ends = "intervals" if asked.side == BOTH else f"{asked.side} ends"
-    one, promised = len(levels) == 1, "aimed at" if fitted.calibration_.copies else "promised"
+    made = fitted.calibration_
+    one, promised = len(levels) == 1, "aimed at" if made.copies or made.out_of_fold else "promised"
     words = {"level": percent(levels[0]) if one else "the level", "promised": promised}
     headings = ["value"] if one else [percent(level) for level in levels]
     rows = []  # a line for each metric, with what it means

@@ -119,14 +119,14 @@ def read_levels(texts: list[str] | None) -> list[float]:
 
 
 def read_range(text: str) -> Any:
-    """Two numbers with a comma between them, either of which may be left out; or the word "auto"."""
-    if text == AUTO:
-        return text
+    """Two numbers with a comma between them, either of which may be left out; or the words "auto" and "none"."""
+    if text in (AUTO, "none"):
+        return text if text == AUTO else None
     try:
         low, high = (float(part) if part.strip() else None for part in text.split(","))
         scales.read_range((low, high))
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not auto, nor two numbers such as 0,100 or 0, or ,100") from error
+        raise typer.BadParameter(f"{text!r} is not auto, none, nor two numbers such as 0,100 or 0, or ,100") from error
     return low, high
 
 

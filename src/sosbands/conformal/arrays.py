@@ -13,7 +13,6 @@ from sosbands.conformal.asked import read_kind, read_level
 from sosbands.conformal.band import Band, Told
 from sosbands.conformal.calibration import Calibration
 from sosbands.conformal.mixin import IntervalMixin
-from sosbands.conformal.scores import SCORES
 
 COLUMNS = ("prediction", "lower", "upper", "scale")
 
@@ -58,7 +57,7 @@ class ArrayIntervals(IntervalMixin, BaseEstimator):  # type: ignore[misc]
         """The band that these columns are."""
         read_level(self.confidence_level)
         read_kind(self.calibration)
-        check_choice("conformal_score", self.conformal_score, tuple(SCORES))
+        check_choice("conformal_score", self.conformal_score, ("added", "scaled"))
         known = _columns(X)
         pair = ("lower" in known) == ("upper" in known) and ("lower" in known or "prediction" in known)
         check("X", list(known), pair, "the column 'prediction', or 'lower' and 'upper', or all three; 'scale' or not")
@@ -79,10 +78,13 @@ class ArrayIntervals(IntervalMixin, BaseEstimator):  # type: ignore[misc]
         return Told(Band(center, center, below, above, least_score=0.0), center)
 
     def _scored(self, caller: str, X: Any, *given: Any) -> Calibration:
-        if caller == "conformalize":
-            self.__dict__.pop("columns_", None)
-        made = super()._scored(caller, X, *given)
-        self.columns_ = list(_columns(X))
+        before = self.__dict__.pop("columns_", None) if caller == "conformalize" else None
+        try:
+            made = super()._scored(caller, X, *given)
+            before = list(_columns(X))
+        finally:  # what failed leaves the calibration as it was
+            if before is not None:
+                self.columns_: list[str] = before
         return made
 
     def _metric_points(self, rows: Any) -> dict[str, Any]:
@@ -92,8 +94,10 @@ class ArrayIntervals(IntervalMixin, BaseEstimator):  # type: ignore[misc]
 
 def _columns(X: Any) -> dict[str, Array]:
     """The columns that there are, in one order."""
-    check("X", type(X).__name__, hasattr(X, "keys"), f"a mapping or a data frame with some of {list(COLUMNS)}")
-    return {name: _vector(name, X[name]) for name in COLUMNS if name in X}
+    names = X.columns if hasattr(X, "columns") else X.keys() if hasattr(X, "keys") else None
+    fine = names is not None
+    check("X", type(X).__name__, fine, f"a mapping or a data frame with some of {list(COLUMNS)}")
+    return {name: _vector(name, X[name]) for name in COLUMNS if name in (names or ())}
 
 
 def _vector(name: str, values: Any) -> Array:

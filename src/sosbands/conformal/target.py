@@ -31,11 +31,14 @@ class TargetScale:
         "log", "sqrt", or a fitted transformer of scikit-learn's kind, with `transform` and `inverse_transform`.
     low, high : float
         No observation lies below or above, and no end is given there.
+    seen : pair of float
+        Least and largest learning target: what cannot be carried back is told by them.
     """
 
     transform: Any = None
     low: float = -np.inf
     high: float = np.inf
+    seen: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def learn(cls, transform: Any, target_range: Any, y: Array) -> TargetScale | None:
@@ -46,13 +49,14 @@ class TargetScale:
             raise ValueError(
                 f"target_range={target_range!r}: expected a range of all targets, but y has {outside[0]:g}"
             )
+        seen = float(y.min()), float(y.max())
         if transform is None:
-            return None if target_range is None else cls(None, low, high)
+            return None if target_range is None else cls(None, low, high, seen)
         if isinstance(transform, str):
             fine = y.min() > 0 if transform == LOG else y.min() >= 0
             check("target_transform", transform, bool(fine), f"targets {LEAST[transform]}, but y has {y.min():g}")
-            return cls(transform, low, high)
-        made = cls(clone(transform).fit(y[:, None]), low, high)
+            return cls(transform, low, high, seen)
+        made = cls(clone(transform).fit(y[:, None]), low, high, seen)
         values = np.unique(y)[:: max(1, len(np.unique(y)) // PROBES)]
         z = made.forward(values)
         fine = np.isfinite(z).all() and bool((np.diff(z) > 0).all())
@@ -68,25 +72,33 @@ class TargetScale:
         return type(self.transform).__name__
 
     def forward(self, y: Array) -> Array:
-        """On the scale; infinite what it cannot hold, such as the logarithm of what is not above 0."""
-        if self.transform is None:
-            return y
+        """On the scale; infinite what lies outside of the range, or what the scale cannot hold."""
         if isinstance(self.transform, str):
             with np.errstate(divide="ignore"):
                 z = np.log(np.maximum(y, 0.0)) if self.transform == LOG else np.sqrt(np.maximum(y, 0.0))
-            return np.where(y < 0, -np.inf, z)
-        known = np.isfinite(y)
-        z = np.where(y > 0, np.inf, -np.inf)
-        z[known] = np.asarray(self.transform.transform(y[known][:, None]), dtype=float)[:, 0]
-        back, lost = self._inverse(z), 1e-6 * (np.abs(y) + ROUNDING)
-        return np.where(y > back + lost, np.inf, np.where(y < back - lost, -np.inf, z))
+            z = np.where(y < 0, -np.inf, z)
+        elif self.transform is not None:
+            z, finite = np.where(y > 0, np.inf, -np.inf), np.isfinite(y)
+            with np.errstate(all="ignore"):
+                z[finite] = np.asarray(self.transform.transform(y[finite][:, None]), dtype=float)[:, 0]
+                z = np.where(np.isnan(z), np.where(y < self.seen[0], -np.inf, np.inf), z)
+                back, lost = self._inverse(z), 1e-6 * max(self.seen[1] - self.seen[0], ROUNDING)
+            z = np.where(y > back + lost, np.inf, np.where(y < back - lost, -np.inf, z))
+        else:
+            z = y
+        return np.where(y < self.low, -np.inf, np.where(y > self.high, np.inf, z))
 
     def backward(self, z: Array, side: int = 0) -> Array:
-        """In units of the target, within its range; of ends the lower (-1) or upper (1) ones outwards."""
+        """In units of the target, within its range; of ends the lower (-1) or upper (1) ones outwards.
+
+        What is too large to be carried back becomes the largest learning target, where it would not be an open end.
+        """
         y = self._inverse(z)
-        if side and self.transform is not None:
+        if self.transform is not None:
             finite = np.isfinite(y)
             y = np.where(finite, y + side * ROUNDING * (1 + np.abs(np.where(np.isfinite(z), z, 0.0))) * np.abs(y), y)
+            y = np.where((y == np.inf) & (side <= 0) & (z < np.inf), self.seen[1], y)
+            y = np.where((y == -np.inf) & (side >= 0) & (z > -np.inf), self.seen[0], y)
         return np.clip(y, self.low, self.high)
 
     def _inverse(self, z: Array) -> Array:
@@ -99,7 +111,8 @@ class TargetScale:
         y = np.where(z > 0, np.inf, -np.inf)
         finite = np.isfinite(z)
         if finite.any():
-            y[finite] = np.asarray(self.transform.inverse_transform(z[finite][:, None]), dtype=float)[:, 0]
+            with np.errstate(all="ignore"):
+                y[finite] = np.asarray(self.transform.inverse_transform(z[finite][:, None]), dtype=float)[:, 0]
         return np.where(np.isnan(y), np.where(z > 0, np.inf, -np.inf), y)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
@@ -13,7 +13,7 @@ from sosbands._threads import ONE_THREAD
 from sosbands._types import Array, IntArray
 from sosbands.bands import SoSFunction
 from sosbands.bands.functions import evaluate_pair
-from sosbands.conformal import Score, interval
+from sosbands.conformal import Score, TargetScale, interval
 from sosbands.conformal.band import sides_of
 from sosbands.exceptions import NoTypicalWidthError
 from sosbands.explanation.result import Explanation
@@ -84,11 +84,24 @@ class Bands:
     score: Score
     quantiles: tuple[float, float]
 
+    def carried(self, typical: TypicalRows, target: TargetScale) -> TypicalRows:
+        """Typical rows with the base scale that they have in units of the target."""
+        band = self.score.band(typical.prediction, typical.lower, typical.upper, unit=typical.unit)
+        (own, _), (given, _) = (interval(replace(band, target=each), *self.quantiles) for each in (None, target))
+        reach = reach_of(own[:, 1] - own[:, 0], given[:, 1] - given[:, 0])
+        return replace(typical, unit=(typical.unit.T * reach).T)
+
     def widths(self, below: Array, above: Array, unit: Array | float) -> Array:
         """Of intervals with these bands and base scales; around 0, which loses no digits."""
         band = self.score.band(np.zeros(len(below)), below, above, unit=unit)
         ends, _ = interval(band, *self.quantiles)
         return np.asarray(ends[:, 1] - ends[:, 0])
+
+
+def reach_of(width: Array, given: Array) -> Array:
+    """By how much widths on the scale of learning grow in units of the target; 1 where that cannot be told."""
+    fine = (width > 0) & (given > 0) & np.isfinite(width) & np.isfinite(given)
+    return np.divide(given, width, out=np.ones(len(width)), where=fine)
 
 
 def explain_width(
@@ -116,11 +129,10 @@ def explain_width(
         )
     s_lo, s_up = sides_of(unit)
     typical_unit = float(np.median(typical.unit))
-    typical_band = typical_width / typical_unit
 
     def log_band(at: Array) -> Array:
         below, above, _ = evaluate_pair(bands.lower, bands.upper, at)
-        return np.asarray(np.log(np.maximum(bands.widths(below, above, 1.0) / typical_band, LEAST_BAND)))
+        return np.asarray(np.log(np.maximum(bands.widths(below, above, typical_unit) / typical_width, LEAST_BAND)))
 
     base_scale, band = np.log((s_lo + s_up) / 2 / typical_unit), log_band(points)
     with np.errstate(divide="ignore"):

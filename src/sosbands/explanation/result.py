@@ -19,6 +19,7 @@ SCALES = {
     "model": ("the model itself is unsure here", "the model itself is sure here"),
     "forest": ("the model is often far off here", "the model is seldom far off here"),
     "both": ("the model is unsure and often far off here", "the model is sure and seldom far off here"),
+    "target": ("targets like this one spread more", "targets like this one spread less"),  # of another scale alone
 }
 CALIBRATIONS = {
     "groups": "the calibration of its group",

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sosbands._arguments import check, is_fraction, read_numbers
@@ -95,6 +96,9 @@ def quantile_model(estimator: Any, level: float) -> Any:
             zip(("lower", "upper") if len(estimator) == 2 else ("lower", "middle", "upper"), estimator, strict=True)
         )
         return QuantileModel(**parts, level=level)
+    if isinstance(estimator, Pipeline) and way_of(estimator.steps[-1][1]):
+        *steps, (name, last) = estimator.steps
+        return Pipeline([*steps, (name, quantile_model(last, level))], memory=estimator.memory)
     if isinstance(estimator, QuantileModel) or _is_function(estimator) or not way_of(estimator):
         return estimator
     return QuantileModel(estimator, level=level)
@@ -111,7 +115,7 @@ def way_of(model: Any) -> str:
         loss = str(model.get_params().get("loss_function"))
         return next((each for each in (MULTI, UNCERTAIN) if loss.startswith(each)), "")
     known = signature(model.predict).parameters
-    if "quantiles" in known:
+    if "quantiles" in known and not isinstance(known["quantiles"].default, bool):
         return "typed quantiles" if "output_type" in known else "quantiles"
     return ""
 
@@ -144,7 +148,9 @@ def _ends_of(model: Any, X: Any, level: float) -> list[Any]:
         return [table[:, k] for k in (order if abs(alphas[middle] - 0.5) < 0.2 else order[::2])]
     if way == "typed quantiles":
         return [np.asarray(each) for each in model.predict(X, output_type="quantiles", quantiles=asked)]
-    return list(read_numbers("estimator: output of predict", model.predict(X, quantiles=asked)).T)
+    table = read_numbers("estimator: output of predict", model.predict(X, quantiles=asked))
+    n = _num_samples(X)
+    return list(table if table.shape == (3, n) and n != 3 else table.T)
 
 
 def _alphas(model: Any) -> list[float]:

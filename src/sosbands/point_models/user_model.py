@@ -164,8 +164,9 @@ def predict_with_spread(model: Any, X: Any) -> tuple[Array, Array]:
 
     That of a model with ends has two columns: how far these reach below and above.
     """
-    if hasattr(last_step(model), "predict_ends"):
-        lower, middle, upper = model.predict_ends(X)
+    last, seen = _last_step(model, X)
+    if hasattr(last, "predict_ends"):
+        lower, middle, upper = last.predict_ends(seen)
         return middle, np.column_stack([middle - lower, upper - middle])
     if isinstance(last_step(model), FORESTS):
         each = np.stack(list(predict_trees(*_last_step(model, X))))

@@ -24,12 +24,11 @@ from sosbands.conformal.asked import SIDES, Asked, calibration_of, read_kind, re
 from sosbands.conformal.target import LOG, SQRT
 from sosbands.exceptions import LITTLE_SUPPORT, NO_SUPPORT
 from sosbands.explanation import Explanation
-from sosbands.explanation.explain import Bands, explain_width
+from sosbands.explanation.explain import Bands, explain_width, reach_of
 from sosbands.point_models import LearntResiduals, learn_residuals
 from sosbands.point_models.blend import model_words, point_model
-from sosbands.point_models.residuals import chosen_rule
 from sosbands.point_models.user_model import learns_nothing, predict_rows, predict_with_spread
-from sosbands.regressors.checks import check_band_kernel, is_out_of_fold
+from sosbands.regressors.checks import OUT_OF_FOLD, check_band_kernel, is_out_of_fold
 from sosbands.regressors.folds import warn_if_unstable
 from sosbands.regressors.noise import (
     BandProblem,
@@ -55,7 +54,6 @@ from sosbands.tuning.search import held_out_folds
 LEARNING_ROWS, CALIBRATION_ROWS = 500_000, 200_000  # at most: more take time and memory, and change next to nothing
 ENOUGH_ROWS = 4_000  # of learning rows, above which not every fold has to be predicted for the noise to be learnt,
 NOISE_ROWS = 20_000  # and residuals of which no more are looked at
-LEAST_FOLDED_ROWS = 10  # from which on the folds of one fit can also calibrate
 COMPARED_ROWS = 1000  # on which scales of the target are compared
 FEW_SKEWED, LEAST_SKEW = 40, 1.0  # fewer rows, and less skew of the targets, give no reason to try another scale,
 TRANSFORM_BONUS = 0.01  # which must be better by so much, in logarithms of the score
@@ -215,6 +213,7 @@ class SoSBandRegressor(SplitRegressor):
     """
 
     _most_rows = (LEARNING_ROWS, CALIBRATION_ROWS)
+    _calibrates_by_folds = True
 
     estimator_: Any
     residual_rule_: str
@@ -291,6 +290,11 @@ class SoSBandRegressor(SplitRegressor):
             return GIVEN  # a transformer of the user's sees what was given
         return TABLE if self.preprocessor == "auto" else NUMBERS
 
+    def _fit_rows(self, data: LearningData, rng: np.random.RandomState) -> None:
+        if not is_auto(self.target_range):
+            TargetScale.learn(None, self.target_range, data.y)  # also for the rows that are held back
+        super()._fit_rows(data, rng)
+
     def _learn(self, data: LearningData, rng: np.random.RandomState) -> None:
         asked = NoiseSettings.of(self)
         # 1. What the kernel sees, and the scale of the target.
@@ -300,7 +304,7 @@ class SoSBandRegressor(SplitRegressor):
         if other is None:
             found = self._known(asked, data, points, target, rng)
         else:  # both alone, on as many rows as tell them apart; the draws of the one taken are as if it had been given
-            rngs, whole = [deepcopy(rng), deepcopy(rng)], len(data) <= COMPARED_ROWS
+            rngs, whole = [deepcopy(rng), deepcopy(rng)], len(data) <= COMPARED_ROWS or is_splitter(self.cv)
             some = np.arange(len(data)) if whole else sampled(np.arange(len(data)), COMPARED_ROWS, deepcopy(rng))
             part, share = data if whole else data.take(some), 0.5 if whole else 1 / 3
             tried = [
@@ -331,10 +335,20 @@ class SoSBandRegressor(SplitRegressor):
             return TargetScale.learn(transform, limits, y), None
         plain = TargetScale.learn(None, limits, y)
         chosen_here = asked.is_open and not (has_paper_rules(self) or asked.keeps_paper)
-        if frozen or not chosen_here or len(y) < FEW_SKEWED or y.min() < 0 or skew(y) < LEAST_SKEW:
+        if frozen or not chosen_here or len(y) < FEW_SKEWED or y.min() < 0 or np.ptp(y) <= 1e-6 * y.max():
+            return plain, None
+        if skew(y / y.max()) < LEAST_SKEW:
             return plain, None
         other = TargetScale.learn(LOG if y.min() > 0 else SQRT, limits, y)
-        return plain, other if other is not None and abs(skew(other.forward(y))) < skew(y) / 2 else None
+        return plain, other if other is not None and abs(skew(other.forward(y))) < skew(y / y.max()) / 2 else None
+
+    def _residual_rule(self) -> str:
+        """Calibration by folds takes residuals of rows that the model has not seen, of every model that learns."""
+        if not is_out_of_fold(self.calibration_size) or learns_nothing(point_model(self.estimator, 1, 0)):
+            return self.residuals
+        fine = self.residuals in ("auto", OUT_OF_FOLD)
+        check("residuals", self.residuals, fine, "'auto' or 'out-of-fold' beside calibration_size='out-of-fold'")
+        return OUT_OF_FOLD
 
     def _known(
         self,
@@ -358,7 +372,7 @@ class SoSBandRegressor(SplitRegressor):
             point_model(self.estimator, len(y), self.random_state, self.n_jobs, self.confidence_level),
             points if sees_points else data.rows.given,
             y,
-            residuals=self.residuals,
+            residuals=self._residual_rule(),
             cv=self.cv,
             random_state=rng,
             n_jobs=self.n_jobs,
@@ -411,13 +425,6 @@ class SoSBandRegressor(SplitRegressor):
             self.calibration_rows_ = data.positions[rows]
             warn_if_unstable(self, data, rows, data.y[rows] - np.asarray(told.prediction))
             say(f"calibrated on {many(len(rows), 'row')} by what their folds have not seen")
-
-    def _keeps_folds(self, data: LearningData) -> bool:
-        if len(data) < LEAST_FOLDED_ROWS:
-            return False
-        model = point_model(self.estimator, len(data), 0)
-        rule = chosen_rule(self.residuals, model, ordered=is_splitter(self.cv))
-        return rule == "out-of-fold" or learns_nothing(model)
 
     def _keep(self, problem: BandProblem) -> None:
         """What a page about the fit may remember; a model carries no learning rows along."""
@@ -498,24 +505,28 @@ class SoSBandRegressor(SplitRegressor):
         with few_threads(blas=self._has_own_model()):
             facts = [self._facts(block) for block in rows.blocks()]
             told = Told.joined([noise.told(each) for each in facts], rows)
-        if noise.target is not None:  # widths are explained on the scale on which they were learnt
-            told = Told(replace(told.band, target=None), told.prediction, rows)
         found = calibration.intervals(told, asked)
         found.warn(None)  # an explanation tells of the others itself
         decay = calibration.decay if calibration.groups is None else None  # ages are counted within groups
         together = Calibration(calibration.lower_scores, calibration.upper_scores, decay=decay)
         below, above = together.quantiles(level, read_kind(self.calibration))[0].tolist()
+        bands = Bands(noise.lower, noise.upper, noise.score, (below, above))
+        unit, typical = np.concatenate([noise.view.unit(each) for each in facts]), noise.typical
+        if noise.target is not None:  # how far a step on its scale reaches at a row belongs to the base scale
+            own = calibration.intervals(Told(replace(told.band, target=None), told.prediction, rows), asked).width[:, 0]
+            unit = (unit.T * reach_of(own, found.width[:, 0])).T
+            typical = bands.carried(typical, noise.target)
         by = "groups" if calibration.groups is not None else "all" if calibration.weights is None else "weights"
         return explain_width(
             found.width[:, 0],
             np.vstack([noise.view.points(each) for each in facts]),
-            np.concatenate([noise.view.unit(each) for each in facts]),
-            Bands(noise.lower, noise.upper, noise.score, (below, above)),
-            noise.typical,
+            unit,
+            bands,
+            typical,
             noise.columns(self.reader_.sources(self)),
             confidence_level=level,
             support_limit=self.support_limit,
-            scale_name=noise.view.base_scale,
+            scale_name="target" if noise.target is not None and not noise.view.scales else noise.view.base_scale,
             calibrated_by="copies" if calibration.copies else by,
         )
 

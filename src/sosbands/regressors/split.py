@@ -55,6 +55,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
     """
 
     _most_rows: ClassVar[tuple[int, int] | None] = None  # to learn from and to calibrate on; more are left aside
+    _calibrates_by_folds: ClassVar[bool] = False  # whether `_learn` does so, with ``calibration_size="out-of-fold"``
     _checks: ClassVar[Mapping[str, Check]] = {}  # of parameters that other regressors lack, or read otherwise
 
     calibration_size: Any
@@ -129,26 +130,24 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
                     )
             rng = check_random_state(self.random_state)
             if is_cross(self.calibration_size) or (
-                is_out_of_fold(self.calibration_size) and not self._keeps_folds(data)
+                is_out_of_fold(self.calibration_size) and not self._calibrates_by_folds
             ):
                 fit_folds(self, data, rng)
             else:
                 self._fit_rows(data, rng)
         return self
 
-    def _keeps_folds(self, data: LearningData) -> bool:  # noqa: ARG002
-        """Whether learning from these rows calibrates on them as well, by what its own folds have said of them."""
-        return False
-
     def _fit_rows(self, data: LearningData, rng: np.random.RandomState) -> None:
         """Learn from one part of rows that were read, and calibrate on the other."""
         # 2. Learn from one part of the rows.
         size = None if is_out_of_fold(self.calibration_size) else self.calibration_size
         needed = max(map(points_needed, side_levels(self.confidence_level, read_kind(self.calibration))))
-        if size == AUTO and needed > len(data) // 2:
+        most = len(data) if data.groups is None else int(np.unique(data.groups, return_counts=True)[1].max())
+        if isinstance(size, str) and needed > most // 2:
+            where = "" if most == len(data) else f", at most {most} in a group"
             raise ValueError(
                 f"calibration_size={AUTO!r} with X of n_samples = {len(data)} rows and n_features = "
-                f"{self.n_features_in_}: a finite interval at confidence level {self.confidence_level:g} takes "
+                f"{self.n_features_in_}{where}: a finite interval at confidence level {self.confidence_level:g} takes "
                 f"{needed:.0f} rows to calibrate on, expected at least as many again to learn from; "
                 f"{OUT_OF_FOLD!r} and {CROSS!r} use every row for both"
             )
@@ -186,7 +185,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             warn(f"{seen} {found} learnt from in fit: {LEARNT_FROM[caller]}", LearningRowsWarning)
         made = vars(self).get("calibration_")
         if caller != "conformalize" and not seen and made is not None and made.hashes is not None:
-            again = learnt_rows(hashes, np.sort(made.hashes))
+            known = np.zeros(0) if self.reader_.hashes is None else self.reader_.hashes
+            again = learnt_rows(hashes, np.sort(made.hashes), known)
             if again:
                 warn(f"{again} {found} calibrated on already: {CALIBRATED_ON[caller]}", LearningRowsWarning)
         return {"n_learnt": seen, "hashes": hashes}

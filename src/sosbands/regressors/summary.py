@@ -201,7 +201,7 @@ def _watch(model: Any, side: str) -> str:
         below = 0.0 if ends is None else float(np.mean(noise.typical.prediction - ends[0] < 0))
         if below > 0:
             found.append(
-                f"{100 * below:.2g}% of lower ends lie below 0, as no target does: target_range=(0, None) cuts them"
+                f"{100 * below:.0f}% of lower ends lie below 0, as no target does: target_range=(0, None) cuts them"
             )
     if _is_promised(model):
         chance = _chance(model, side)
@@ -240,7 +240,9 @@ def _learnt(model: Any) -> str:
         constant = isinstance(ell, float) and np.isinf(ell)
         looks = "" if constant else f", over {noise.view.noise_features.replace('+', ', ')}"
         chosen += f" Bands in units of the base scale {noise.view.base_scale!r}{looks}."
-    residuals = f"from {rows}, by {model.residual_rule_} residuals (RMS {model.residual_rms_:.4g})"
+    scale = "" if noise.target is None else noise.target.words
+    on = f" on the {scale} scale" if scale else ""
+    residuals = f"from {rows}, by {model.residual_rule_} residuals (RMS {model.residual_rms_:.4g}{on})"
     return f"Learnt {residuals}. {chosen}"
 
 
@@ -283,7 +285,9 @@ def _asymmetry(model: Any) -> str:
         times = f"{far / short:.2f} times" if far < 100 * short else "over 100 times"
         words = f"the bands reach {times} as far {side} the prediction as on the other side"
     unit = "" if model.noise_.view.base_scale == NO_SCALE else " (in base scales)"
-    reach = f"{below:.4g} below and {above:.4g} above the prediction before calibration{unit}"
+    scale = "" if model.noise_.target is None else model.noise_.target.words
+    on = f" (on the {scale} scale)" if scale else ""
+    reach = f"{below:.4g} below and {above:.4g} above the prediction before calibration{unit}{on}"
     return f"On average they reach {reach}: {words}."
 
 

@@ -51,6 +51,12 @@ def program_of(model: Any, levels: list[float], *, lower_share: float = 0.5, ban
         Make the prediction, and its standard deviation if the bands look at it, inputs.
     """
     check_model(model)
+    other_scale = model.noise_.target is not None and model.noise_.target.transform is not None
+    if bands_only and (other_scale or model.noise_.typical.unit.ndim == 2):
+        raise ExportError(
+            "bands_only=True of a model with a target_transform, or around a quantile model: not offered, because one "
+            "prediction in units of the target is not all that the bands are put around"
+        )
     program = Program()
     seen, columns, points, checked = _add_points(program, model)
     prediction, scales = _add_prediction(program, model, (seen, columns), bands_only=bands_only)

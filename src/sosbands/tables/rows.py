@@ -470,13 +470,21 @@ def row_hashes(points: Array, y: Array) -> AnyArray:
         return np.asarray((mixed ^ (mixed >> np.uint64(29))).sum(axis=1, dtype=np.uint64))
 
 
-def learnt_rows(hashes: AnyArray, learnt: AnyArray) -> int:
-    """How many rows were learnt from, 0 if no more are than repeated rows in the data explain, and two."""
-    _, counts = np.unique(learnt, return_counts=True)
-    m, n = len(hashes), len(learnt)
-    # the share of new rows that equal a learning row by chance is taken to be that of learning rows that equal another
-    # one, which explains so many of them: three standard errors above the mean
-    share = counts[counts > 1].sum() / n
+def learnt_rows(hashes: AnyArray, learnt: AnyArray, others: AnyArray | None = None) -> int:
+    """How many rows are among the learnt ones, 0 if no more are than repeated rows in the data explain, and two.
+
+    The share p of new rows that equal one of these by chance is taken to be that of `others`, rows beside them, which
+    do, or that of themselves which equal another one. With n rows that tell it and m new rows it explains
+    ``p m + 3 sqrt(p (1 - p) m (1 + m/n))`` of them, three standard errors above the mean; without repeated rows it
+    explains none.
+    """
+    m = len(hashes)
+    if others is not None and len(others):
+        n, share = len(others), float(np.isin(others, learnt).mean())
+    else:
+        _, counts = np.unique(learnt, return_counts=True)
+        n = len(learnt)
+        share = counts[counts > 1].sum() / n
     explained = share * m + 3 * np.sqrt(share * (1 - share) * m * (1 + m / n))
     seen = int(np.isin(hashes, learnt).sum())
     return seen if seen > explained + SEEN_ROWS else 0
