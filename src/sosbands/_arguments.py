@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date, time, timedelta
 from numbers import Integral, Real
 from typing import Any
@@ -84,8 +84,8 @@ def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
 def read_numbers(name: str, values: Any) -> NDArray[np.float64]:
     """Real numbers of any shape as floats; NaN and infinity are left to the caller.
 
-    NumPy makes numbers of dates and spans of time (nanoseconds), of texts, of complex numbers (their real part) and of
-    masked entries (what lies below the mask), all of them without a word: here they are errors.
+    NumPy makes numbers of dates, spans of time, texts, complex numbers (their real part) and what lies below masks,
+    all without a word: here they are errors.
     """
     if hasattr(values, "toarray"):
         raise TypeError(f"{name} is sparse: expected a dense array (toarray())")
@@ -95,13 +95,23 @@ def read_numbers(name: str, values: Any) -> NDArray[np.float64]:
         raise ValueError(f"{name} has masked entries: expected numbers, so fill them in or leave those rows out")
     try:
         raw = np.asarray(values)
-        kinds = set(map(type, raw.ravel().tolist())) if raw.dtype == object else set()
-        if raw.dtype.kind not in "biufO" or any(issubclass(kind, ODD) for kind in kinds):
-            raise TypeError(raw.dtype)
-        with np.errstate(over="ignore"):  # of longer floats: infinite, of which the caller complains
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name} is no array ({error}): expected real numbers") from None
+    kinds = set(map(type, raw.ravel().tolist())) if raw.dtype == object else set()
+    if raw.dtype.kind in "biufO" and not any(issubclass(kind, ODD) for kind in kinds):
+        # errstate: of longer floats, which become infinite, of which the caller complains
+        with suppress(TypeError, ValueError, OverflowError), np.errstate(over="ignore"):
             return raw.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} {_what_is_wrong(values, error)}") from None
+    held = f" with entries of type {', '.join(sorted(kind.__name__ for kind in kinds))}" if kinds else ""
+    wrong = f"has dtype {raw.dtype}{held}: expected real numbers"
+    if raw.dtype.kind == "M" or any(issubclass(kind, DATES) for kind in kinds):
+        wrong = f"holds dates (dtype {raw.dtype}): expected real numbers, so count from some date in a unit, {IN_DAYS}"
+    elif raw.dtype.kind == "m" or any(issubclass(kind, SPANS) for kind in kinds):
+        advice = "so divide by a unit, such as values / np.timedelta64(1, 'h') for hours"
+        wrong = f"holds spans of time (dtype {raw.dtype}): expected real numbers, {advice}"
+    elif raw.dtype.kind == "c" or complex in kinds:
+        wrong = f"has dtype {raw.dtype}: expected real numbers (Complex data not supported)"
+    raise ValueError(f"{name} {wrong}")
 
 
 def check_size(
@@ -132,21 +142,3 @@ def finite_numbers(X: Any) -> NDArray[np.float64] | None:
     values = np.asarray(X)
     usable = values.ndim == 2 and values.dtype.kind in "biuf" and np.isfinite(values).all()
     return values.astype(np.float64) if usable else None
-
-
-def _what_is_wrong(values: Any, error: Exception) -> str:
-    """The end of the sentence about an argument that is no array of real numbers."""
-    try:
-        raw = np.asarray(values)
-    except ValueError:  # rows of different lengths
-        return f"is no array ({error}): expected real numbers"
-    kinds = set(map(type, raw.ravel().tolist())) if raw.dtype == object else set()
-    if raw.dtype.kind == "M" or any(issubclass(kind, DATES) for kind in kinds):
-        return f"holds dates (dtype {raw.dtype}): expected real numbers, so count from some date in a unit, {IN_DAYS}"
-    if raw.dtype.kind == "m" or any(issubclass(kind, SPANS) for kind in kinds):
-        advice = "so divide by a unit, such as values / np.timedelta64(1, 'h') for hours"
-        return f"holds spans of time (dtype {raw.dtype}): expected real numbers, {advice}"
-    if raw.dtype.kind == "c" or complex in kinds:
-        return f"has dtype {raw.dtype}: expected real numbers (Complex data not supported)"
-    held = f" with entries of type {', '.join(sorted(kind.__name__ for kind in kinds))}" if kinds else ""
-    return f"has dtype {raw.dtype}{held}: expected real numbers"

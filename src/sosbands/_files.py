@@ -37,10 +37,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of a disk,
 def written(path: AnyPath, *, tidy: bool = True) -> Iterator[Path]:
     """A temporary name beside `path`; the file takes its place at the end, or is removed if anything goes wrong.
 
-    The content is on the disk before the name is, and the name when this ends: after a power failure there is the old
-    file or the new one. A link stays a link, to the new content; a file that is replaced keeps its permissions, and its
-    owner where that is allowed. What killed processes have left in the folder is removed, unless it is not to be made
-    `tidy`, because many files are written to it. The path must be one that `check_place` takes.
+    After a power failure there is the old file or the new one. A link stays a link, to the new content; what is
+    replaced keeps its permissions, and its owner if it may. `tidy` removes what killed processes have left beside it.
     """
     check_place(path)
     target = Path(os.path.realpath(path))
@@ -49,7 +47,15 @@ def written(path: AnyPath, *, tidy: bool = True) -> Iterator[Path]:
     partial = temporary_name(target)
     try:
         yield partial
-        _keep_permissions(target, partial)
+        with suppress(FileNotFoundError):  # a new file has the owner and the mode that the system gives
+            old = os.stat(target)
+            if sys.platform != "win32":
+                new = os.stat(partial)
+                for owner, group in ((old.st_uid, -1), (-1, old.st_gid)):
+                    if (owner, group) not in ((new.st_uid, -1), (-1, new.st_gid)):
+                        with suppress(PermissionError):
+                            os.chown(partial, owner, group)
+            os.chmod(partial, stat.S_IMODE(old.st_mode))
         with open(partial, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(partial, target)
@@ -63,10 +69,9 @@ def written(path: AnyPath, *, tidy: bool = True) -> Iterator[Path]:
 
 
 def check_place(path: AnyPath, name: str | None = None, *, apart_from: Iterable[AnyPath] = ()) -> None:
-    """Complain about a path where no file can be written or replaced, before the work begins.
+    """Complain about a path where no file can be written or replaced, or that is one of the files `apart_from` it.
 
-    It must be a new name in a folder that exists, or a regular file that may be written to, and none of the files
-    `apart_from` it, which are read. Messages call it `name`, by default ``path=``, the argument.
+    Messages call it `name`, by default ``path=``, the argument.
     """
     shown = f"path={os.fspath(path)!r}" if name is None else f"{name} {os.fspath(path)}"
     target = _real(path, shown)
@@ -178,21 +183,6 @@ def _mode(path: Path, shown: str) -> int | None:
 
 def _kind(mode: int) -> str:
     return next((words for matches, words in KINDS if matches(mode)), "no file")
-
-
-def _keep_permissions(target: Path, partial: Path) -> None:
-    """Owner and mode of the file that is replaced; a new file has those that the system gives."""
-    try:
-        old = os.stat(target)
-    except FileNotFoundError:
-        return
-    if sys.platform != "win32":
-        new = os.stat(partial)
-        for owner, group in ((old.st_uid, -1), (-1, old.st_gid)):
-            if (owner, group) not in ((new.st_uid, -1), (-1, new.st_gid)):
-                with suppress(PermissionError):
-                    os.chown(partial, owner, group)
-    os.chmod(partial, stat.S_IMODE(old.st_mode))
 
 
 @functools.cache

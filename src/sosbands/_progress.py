@@ -18,10 +18,7 @@ _speaker: ContextVar[tuple[str, Any]] = ContextVar("speaker", default=("sosbands
 
 @contextmanager
 def heard_by(listener: Listener) -> Iterator[None]:
-    """Hand every line to this function instead of printing it, whatever `verbose` is.
-
-    It is no setting of an estimator, which would be copied and saved with it.
-    """
+    """Hand every line to this function, whatever `verbose` is; a setting would be copied and saved with the model."""
     token = _listener.set(listener)
     try:
         yield
@@ -31,10 +28,9 @@ def heard_by(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def speaking(speaker: Any, verbose: Any = None) -> Iterator[None]:
-    """Let `say` speak for a model, aloud if that is verbose, or under a name.
+    """Let `say` speak for a model, aloud if that is verbose, or under a name; None is as loud as around the context.
 
-    With a name and ``verbose=None`` it is as loud as around the context. Other threads and processes are silent: a
-    context is that of one thread.
+    Other threads and processes are silent: a context is that of one thread.
     """
     if not isinstance(speaker, str):
         speaker, verbose = type(speaker).__name__, speaker.verbose
@@ -55,10 +51,7 @@ def say(message: str) -> None:
 
 
 class Patience:
-    """Context that calls `remind`, in a thread of its own, whenever nothing was said for `every` seconds.
-
-    The function is given the seconds since the context was entered.
-    """
+    """Calls `remind` with the seconds so far, in a thread of its own, whenever nothing was said for `every` seconds."""
 
     def __init__(self, remind: Callable[[float], None], every: float = SILENT_SECONDS) -> None:
         self._remind, self._every = remind, every

@@ -30,9 +30,8 @@ ROUNDS = 3  # without a single result, after which data that get lost are not se
 class _ThreadLibraries:
     """The loaded libraries that have threads, by what they are for; searched by one thread at a time, and by no fork.
 
-    The search runs Python code under a lock of the loader of the C library. A child forked meanwhile, by another
-    thread, would find that lock taken and wait for ever at its own search, so forks wait for the end of one. It is
-    repeated only after imports, which may have loaded more: it takes longer than a small solve.
+    The search holds a lock of the C library's loader, for which a child forked meanwhile would wait for ever: so forks
+    wait for its end. It is repeated only after imports, which may have loaded more: it takes longer than a small solve.
     """
 
     def __init__(self) -> None:
@@ -64,12 +63,11 @@ class _ThreadLibraries:
 
 
 class _OneThread(ContextDecorator):
-    """One BLAS thread while any such computation runs, whichever Python thread it runs in.
+    """One BLAS thread while any such computation runs: the first Python thread sets the limit, the last restores it.
 
-    The limit belongs to the process: the first one sets it, the last restores it. The libraries, found once, are BLAS
-    libraries only: a limit restores all that its controller knows, and would undo, or keep for ever, what other
-    threads have set for OpenMP. A child that is forked meanwhile knows of its own thread only, and keeps the limit:
-    threads that are gone would never restore it, nor free the lock.
+    The libraries, found once, are BLAS only: a limit restores all that its controller knows, and would undo, or keep
+    for ever, what other threads have set for OpenMP. A child that is forked meanwhile knows of its own thread only, and
+    keeps the limit: threads that are gone would never restore it, nor free the lock.
     """
 
     def __init__(self) -> None:
@@ -99,10 +97,7 @@ class _OneThread(ContextDecorator):
 
 
 def _leave_control() -> None:
-    """Let other threads set the BLAS threads too; threadpoolctl 3.8 and newer lets only the first that did.
-
-    Otherwise the last of several computations, in another thread than the first, could not restore them.
-    """
+    """Let any thread restore the BLAS threads; threadpoolctl 3.8 and newer lets only the first that set them."""
     getattr(OpenBLASController, "clear_controlling_thread", lambda: None)()
 
 
@@ -119,9 +114,9 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def few_threads(n_rows: int = 0, *, blas: bool = False) -> Iterator[None]:
-    """One OpenMP thread (boosting, in scikit-learn) while there are few rows; the limit is that of a Python thread.
+    """One OpenMP thread (boosting, in scikit-learn) for few rows, and one of BLAS unless a user's model is at work.
 
-    And one of BLAS, unless a model of the user's is at work, which may have as many as `blas` says.
+    The limit of OpenMP is that of a Python thread.
     """
     with ExitStack() as limits:
         if n_rows < MANY_ROWS:
@@ -141,8 +136,7 @@ def cluster_client() -> Any:
 def within_task() -> AbstractContextManager[Any]:
     """Where a task runs on a cluster, what is parallel inside of it runs in it, one after the other.
 
-    joblib would send the trees of a forest that is fitted on a worker back to all workers, each for some milliseconds
-    of work, and begin another task meanwhile, which shares the record of warnings and the limit of threads.
+    joblib would send single trees to all workers, and begin another task meanwhile, which shares warnings and limits.
     """
     return nullcontext() if cluster_client() is None else parallel_config(backend="sequential")
 
@@ -152,9 +146,8 @@ def run_on_cluster(
 ) -> Generator[tuple[Any, Any, Exception | None], None, None]:
     """Run ``function(shared, *call)`` for each call on the workers; key, result and error of each as they finish.
 
-    What is parallel inside of a call runs in it. `shared` is sent once to each worker. A call whose worker dies is run
-    again by another one; if that was the last that held `shared`, it is sent again. A call that keeps killing workers
-    has the error ``KilledWorker``.
+    `shared` is sent once to each worker, and again if all that held it are lost. A call whose worker dies is run again
+    by another one; one that keeps killing workers has the error ``KilledWorker``.
     """
     as_completed: Any = import_module("distributed").as_completed
     left: dict[Hashable, tuple[Any, ...]] = dict(calls)
@@ -194,11 +187,7 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
 else:
 
     class cached_property:  # noqa: N801
-        """That of Python 3.12 and newer.
-
-        Before, functools had one lock for all objects of a class: a process that was forked while another thread
-        computed such a property waited for ever for it, and threads waited for each other.
-        """
+        """That of Python 3.12 and newer: before there was one lock for all objects, for which forks waited for ever."""
 
         def __init__(self, function):
             self.function, self.name, self.__doc__ = function, None, function.__doc__

@@ -11,10 +11,7 @@ BETWEEN = {"sklearn", "joblib", "numpy", "scipy", "threadpoolctl", "dask", "dist
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """A warning at the user's line: the nearest outside of the package, and of `BETWEEN` if there is one.
-
-    There is none in a process of joblib's.
-    """
+    """A warning at the user's line: the nearest outside of the package and, but in a process of joblib's, `BETWEEN`."""
     frame: FrameType | None = sys._getframe(1)
     outside: list[FrameType] = []
     while frame is not None:

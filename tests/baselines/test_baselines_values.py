@@ -15,7 +15,6 @@ from sosbands.baselines import (
     QuantileForestCQR,
     SplitCP,
 )
-from sosbands.baselines.gaussian import normal_band
 from sosbands.point_models.gaussian_process import GaussianProcess
 
 Z90 = 1.6448536269514722  # normal quantile at 0.95
@@ -73,6 +72,7 @@ def test_cqr_agrees_with_mapie_given_the_same_quantiles(make, calibration, level
     if make is QuantileForestCQR:
         needs("quantile_forest")
     model = calibrated(make(confidence_level=level, calibration=calibration, min_samples_leaf=10))
+    np.testing.assert_allclose(model.levels_, [(1 - level) / 2, 0.5, (1 + level) / 2], rtol=1e-12)
     points, ends = mapie_cqr(model, level, symmetric=calibration == "symmetric")
     np.testing.assert_allclose(model.predict_interval(NEW), ends, rtol=1e-14, atol=1e-14)
     np.testing.assert_allclose(model.predict(NEW), points, rtol=1e-14, atol=1e-14)
@@ -88,13 +88,6 @@ def test_forest_quantiles_are_those_of_quantile_forest():
     band = model.told(NEW).band
     assert np.array_equal(np.column_stack([band.lower, model.predict(NEW), band.upper]), expected)
     assert (np.diff(expected) >= 0).all()
-
-
-def test_default_levels_are_those_of_the_confidence_level():
-    for model in (QuantileForestCQR(confidence_level=0.8), GradientBoostingCQR(confidence_level=0.8, max_iter=2)):
-        if isinstance(model, QuantileForestCQR):
-            needs("quantile_forest")
-        np.testing.assert_allclose(calibrated(model).levels_, [0.1, 0.5, 0.9], rtol=1e-12)
 
 
 def test_crossing_quantiles_are_sorted():
@@ -130,15 +123,6 @@ def test_split_agrees_with_mapie(calibration):
     _, ends = peer.conformalize(*HELD).predict_interval(NEW)
     ours = calibrated(SplitCP(Ridge(), calibration=calibration)).predict_interval(NEW)
     np.testing.assert_allclose(ours, ends[:, :, 0], rtol=1e-14, atol=1e-14)
-
-
-def test_signed_errors_have_one_quantile_for_each_side():
-    model = calibrated(SplitCP(Ridge(), calibration="asymmetric"))
-    (X, y), center = HELD, model.predict(NEW)
-    errors = np.sort(y - model.predict(X))
-    k = int(np.ceil(0.95 * 151 - 1e-9))  # of m + 1 = 151
-    expected = np.column_stack([center + errors[150 - k], center + errors[k - 1]])
-    np.testing.assert_allclose(model.predict_interval(NEW), expected, rtol=1e-14)
 
 
 def test_local_widths_are_a_multiple_of_the_learnt_scale():
@@ -180,17 +164,6 @@ def test_local_with_residuals_of_zero_is_plain_split():
 
 
 # ---------------------------------------------------------------- Gaussian processes
-
-
-def test_bands_of_a_normal_distribution():
-    mean, deviation = np.array([1.0, -2.0]), np.array([0.5, 3.0])
-    additive = normal_band(mean, deviation, "additive", 0.9)
-    np.testing.assert_allclose(additive.lower, mean - Z90 * deviation, rtol=1e-12)
-    np.testing.assert_allclose(additive.upper, mean + Z90 * deviation, rtol=1e-12)
-    assert additive.lower_unit == 1.0
-    normalized = normal_band(mean, deviation, "normalized", 0.9)
-    assert np.array_equal(normalized.lower, mean)
-    assert np.array_equal(normalized.lower_unit, deviation)
 
 
 @pytest.mark.parametrize("score", ["additive", "normalized"])

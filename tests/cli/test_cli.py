@@ -222,6 +222,25 @@ def test_options_of_fit_reach_the_estimator(folder, tmp_path):
     assert "5 rows with the largest residuals left out" in model.summary(detail=True)
 
 
+def test_all_rows_and_a_range_of_the_target(folder, tmp_path):
+    table = number_table(60).assign(y=lambda t: np.exp(t.y / t.y.std()))
+    table.to_csv(tmp_path / "prices.csv", index=False)
+    words = ("--calibration-size", "out-of-fold", "--target-range", "0,", "--target-transform", "log", *FIXED)
+    found = said(
+        "fit", tmp_path / "prices.csv", "--target", "y", "-o", tmp_path / "m.model", "--model", "linear", *words
+    )
+    model = library.load(tmp_path / "m.model")
+    assert (found["n_learning"], found["n_calibration"]) == (60, 60)
+    assert (model.calibration_size, model.target_range, model.target_transform) == ("out-of-fold", (0, None), "log")
+    assert model.predict_interval(table.drop(columns="y")).min() > 0
+    few = sosbands(
+        "fit", folder / "numbers.csv", "--target", "y", "-o", tmp_path / "n.model", "--confidence-level", "0.99"
+    )
+    assert few.exit_code == 1
+    assert "takes 99 rows to calibrate on" in few.stderr
+    assert not (tmp_path / "n.model").exists()
+
+
 def test_columns_can_be_left_out_and_declared_categories(tmp_path):
     table = mixed_table().assign(code=np.arange(120) % 3 + 1)
     table.to_parquet(tmp_path / "codes.parquet")

@@ -80,6 +80,8 @@ BAD_OPTIONS = {
     "fit good.csv --learning-coverage": (["90"], "is not auto, or a number above 0 and up to 1"),
     "fit good.csv --max-seconds": (["-1"], "is not a number of seconds >= 0, or inf"),
     "fit good.csv --calibration-size": (["0", "1.5", "half", "crossed"], "is neither a fraction"),
+    "fit good.csv --target-range": (["3", "a,b", "2,1"], "is not auto, nor two numbers such as 0,100"),
+    "fit good.csv --target-transform": (["cube"], "is not one of auto, none, log, sqrt"),
     "fit good.csv --symmetry-penalty": (["-1", "much"], "is not auto, a number >= 0"),
     "fit good.csv --lengthscale": (["0", "nan"], "is not auto, median, a number > 0"),
     "fit good.csv --seed": (["-1", "1.5"], "is not a whole number from 0 to"),

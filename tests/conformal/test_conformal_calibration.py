@@ -49,8 +49,7 @@ def test_each_group_has_the_quantiles_that_it_would_have_alone(kind, weighted):
     def given(rows):
         return {"likelihood_ratio": RATIO[rows]} if weighted else {}
 
-    everyone = slice(None)
-    calibration = Calibration.of(BAND, Y, LABELS, **given(everyone))
+    calibration = Calibration.of(BAND, Y, LABELS, **given(slice(None)))
     asked = np.array(["c", "a", "a", "c", "b"])
     test_ratio = np.array([1.0, 0.1, 2.0, 0.5, 1.0]) if weighted else None
     labels, weights = calibration.read_rows(5, asked, test_ratio)
@@ -58,7 +57,7 @@ def test_each_group_has_the_quantiles_that_it_would_have_alone(kind, weighted):
     assert found.shape == (5, 2)
     for row, label in enumerate(asked):
         rows = label == LABELS
-        alone = Calibration.of(Band(BAND.lower[rows], BAND.upper[rows], BAND.lower_unit[rows]), Y[rows], **given(rows))
+        alone = Calibration.of(BAND.take(np.flatnonzero(rows)), Y[rows], **given(rows))
         own = None if weights is None else weights[[row]]
         assert found[row].tolist() == alone.quantiles(0.8, kind, weights=own)[0].tolist()
 
@@ -77,14 +76,7 @@ def test_likelihood_ratios():
 
 @pytest.mark.parametrize(
     "labels",
-    [
-        [1, 2, 1, 2],
-        [0.5, 2.0, 0.5, 2.0],
-        [True, False, True, False],
-        ["a", "b", "a", "b"],
-        np.array(["a", "b", "a", "b"], dtype=object),
-        np.array([1, 2, 1, 2], dtype=np.int8),
-    ],
+    [[1, 2] * 2, [0.5, 2.0] * 2, [True, False] * 2, ["a", "b"] * 2, np.array(["a", "b"] * 2, dtype=object)],
 )
 def test_labels_of_many_types(labels):
     band = Band(np.zeros(4), np.zeros(4))
@@ -149,12 +141,10 @@ PLAIN = Calibration.of(BAND, Y)
         (GROUPED, {"groups": ["a"]}, r"groups has shape \(1,\): expected one entry per row of X, shape \(2,\)"),
         (GROUPED, {"groups": "ab"}, r"groups has shape \(\)"),
         (GROUPED, {"groups": ["a", None]}, "groups has labels of type NoneType, str: expected all strings or all num"),
-        (GROUPED, {"groups": ["a", 1]}, "groups has labels of type int, str"),
         (GROUPED, {"groups": [1.0, math.nan]}, "groups has labels that are NaN or infinite"),
         (GROUPED, {"groups": np.array(["2020", "2021"], dtype="M8[Y]")}, "groups has dtype datetime64"),
         (WEIGHTED, {"likelihood_ratio": [1.0, -0.5]}, "likelihood_ratio has the entry -0.5: expected numbers >= 0"),
         (WEIGHTED, {"likelihood_ratio": [1.0, math.nan]}, "likelihood_ratio has 1 entries .* first in row 1"),
-        (WEIGHTED, {"likelihood_ratio": [math.inf, 1.0]}, "likelihood_ratio has 1 entries .* first in row 0"),
         (WEIGHTED, {"likelihood_ratio": [1.0]}, r"likelihood_ratio has shape \(1,\)"),
         (WEIGHTED, {"likelihood_ratio": ["1", "2"]}, "likelihood_ratio has dtype <U1: expected real numbers"),
     ],
@@ -168,10 +158,7 @@ def test_bad_rows(calibration, arguments, message):
     ("arguments", "message"),
     [
         ({"likelihood_ratio": np.zeros(60)}, "likelihood_ratio is zero in every row: expected a positive entry"),
-        (
-            {"groups": LABELS, "likelihood_ratio": (LABELS != "b") * 1.0},
-            "likelihood_ratio is zero in every row in group 'b'",
-        ),
+        ({"groups": LABELS, "likelihood_ratio": 1.0 * (LABELS != "b")}, "ratio is zero in every row in group 'b'"),
         ({"likelihood_ratio": -np.ones(60)}, "likelihood_ratio has the entry -1.0"),
         ({"likelihood_ratio": np.full(60, math.nan)}, "likelihood_ratio has 60 entries that are NaN"),
         ({"likelihood_ratio": np.ones(59)}, r"likelihood_ratio has shape \(59,\): .* shape \(60,\)"),

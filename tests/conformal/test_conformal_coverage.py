@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from coverage_contract import (
+    CELLS,
     DISCRETE,
     LAWS,
     ONE_SIDED,
@@ -37,45 +38,6 @@ class FixedBand(IntervalMixin, BaseEstimator):
         return Told(Band(middle - 1.1, middle + 0.2, 0.3 + x**2 if self.scaled else 1.0))
 
 
-def always(kind, cls=FixedBand, **parameters):
-    model = cls(calibration=kind, **parameters)
-    return lambda _: model
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_coverage(kind):
-    run_coverage_suite(always(kind), kind)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_coverage_of_normalised_scores(kind):
-    run_coverage_suite(always(kind, scaled=True), kind, cells=((20, 0.9), (100, 0.9)))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("scaled", [False, True])
-def test_coverage_with_ties(kind, scaled):
-    run_coverage_suite(always(kind, scaled=scaled), kind, laws=DISCRETE, cells=((99, 0.9),))
-
-
-@pytest.mark.parametrize("lower_share", [0.2, 0.8, 1.0])
-def test_coverage_with_unequal_shares(lower_share):
-    run_coverage_suite(always("asymmetric"), "asymmetric", cells=((100, 0.9),), lower_share=lower_share)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_coverage_within_groups(kind):
-    run_group_suite(always(kind), kind)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_coverage_under_shift(kind):
-    run_shift_suite(always(kind), kind)
-
-
-# ---------------------------------------------------------------- the scaled score
-
-
 class FixedFunctions(IntervalMixin, BaseEstimator):
     """Functions that nobody learnt, other ones below and above, with values below the floor of the scaled score."""
 
@@ -93,30 +55,49 @@ class FixedFunctions(IntervalMixin, BaseEstimator):
         return Told(self._score(X).band(np.sin(3 * X[:, 0]), *self._functions(X)))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_coverage_of_scaled_scores(kind):
-    run_coverage_suite(always(kind, FixedFunctions), kind)
+def always(kind, cls=FixedBand, **parameters):
+    model = cls(calibration=kind, **parameters)
+    return lambda _: model
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_coverage_of_scaled_scores_with_ties(kind):
-    run_coverage_suite(always(kind, FixedFunctions), kind, laws=DISCRETE, cells=((99, 0.9),))
-    run_coverage_suite(always(kind, FixedFunctions), kind, laws=ONE_SIDED, cells=((99, 0.9),), ties=True)
+def scaled_band(calibration):
+    return FixedBand(calibration=calibration, scaled=True)
 
 
-def test_coverage_of_scaled_scores_with_unequal_shares():
-    run_coverage_suite(always("asymmetric", FixedFunctions), "asymmetric", cells=((100, 0.9),), lower_share=0.2)
+MODELS = {"added": FixedBand, "with units": scaled_band, "scaled": FixedFunctions}
+every_model = pytest.mark.parametrize("name", MODELS)
+both_kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("suite", [run_group_suite, run_shift_suite])
-def test_coverage_of_scaled_scores_in_groups_and_under_shift(kind, suite):
-    suite(always(kind, FixedFunctions), kind)
+@both_kinds
+@every_model
+def test_coverage(name, kind):
+    cells = CELLS[:2] if name == "with units" else CELLS
+    run_coverage_suite(always(kind, MODELS[name]), kind, cells=cells)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_coverage_of_scaled_scores_at_several_levels(kind):
-    run_levels_suite(always(kind, FixedFunctions), kind)
+@both_kinds
+@every_model
+def test_coverage_with_ties(name, kind):
+    run_coverage_suite(always(kind, MODELS[name]), kind, laws=DISCRETE, cells=((99, 0.9),))
+    if name == "scaled":
+        run_coverage_suite(always(kind, FixedFunctions), kind, laws=ONE_SIDED, cells=((99, 0.9),), ties=True)
+
+
+@pytest.mark.parametrize(("name", "lower_share"), [("added", 0.2), ("added", 0.8), ("added", 1.0), ("scaled", 0.2)])
+def test_coverage_with_unequal_shares(name, lower_share):
+    model = always("asymmetric", MODELS[name])
+    run_coverage_suite(model, "asymmetric", cells=((100, 0.9),), lower_share=lower_share)
+
+
+@both_kinds
+@pytest.mark.parametrize("suite", [run_group_suite, run_shift_suite, run_levels_suite])
+@pytest.mark.parametrize("name", ["added", "scaled"])
+def test_coverage_in_groups_under_shift_and_at_several_levels(name, suite, kind):
+    suite(always(kind, MODELS[name]), kind)
+
+
+# ---------------------------------------------------------------- models that the suites must reject
 
 
 class SwappedAtPrediction(FixedFunctions):
@@ -150,82 +131,6 @@ class OtherSideCounts(FixedFunctions):
         lower, upper = (np.where(S == 0, 10.0, S) for S in (scores.lower_scores, scores.upper_scores))
         self.calibration_ = calibration.Calibration(lower, upper, scores.groups, scores.weights)
         return self
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("suite", [run_coverage_suite, run_group_suite, run_shift_suite, run_levels_suite])
-def test_swapped_units_are_rejected(kind, suite):
-    with pytest.raises(AssertionError, match="is below|is above"):
-        suite(always(kind, SwappedAtPrediction), kind)
-
-
-def test_a_floor_of_the_rows_at_hand_is_rejected():
-    with pytest.raises(AssertionError, match="is below|is above"):
-        run_coverage_suite(always("symmetric", FloorOfTheRows), "symmetric", cells=((100, 0.9),), draws=200, n_test=20)
-
-
-def test_scores_that_count_the_other_side_are_rejected():
-    with pytest.raises(AssertionError, match="is below|is above"):
-        run_coverage_suite(always("asymmetric", OtherSideCounts), "asymmetric", cells=((100, 0.9),))
-
-
-class Shuffled(FixedFunctions):
-    """Broken: levels come back in another order."""
-
-    def predict_interval(self, X, confidence_level=None, **options):
-        return super().predict_interval(X, confidence_level, **options)[:, :, ::-1]
-
-
-def test_levels_in_another_order_are_rejected():
-    with pytest.raises(AssertionError, match="not nested"):
-        run_levels_suite(always("symmetric", Shuffled), "symmetric")
-
-
-# ---------------------------------------------------------------- broken calibrations
-
-
-def without_the_new_point(scores, level):
-    return float(np.sort(scores)[math.ceil(level * len(scores) - 1e-9) - 1])
-
-
-def clamped(scores, level):
-    k = min(len(scores), math.ceil(level * (len(scores) + 1) - 1e-9))
-    return float(np.sort(scores)[k - 1])
-
-
-def two_ranks_too_high(scores, level):
-    k = math.ceil(level * (len(scores) + 1) - 1e-9) + 2
-    return float(np.sort(scores)[k - 1]) if k <= len(scores) else math.inf
-
-
-def interpolated(scores, level):
-    return float(np.quantile(scores, level))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("quantile", [without_the_new_point, clamped, two_ranks_too_high, interpolated])
-def test_broken_quantiles_are_rejected(monkeypatch, kind, quantile):
-    monkeypatch.setattr(calibration, "conformal_quantile", quantile)
-    with pytest.raises(AssertionError, match="is below|is above"):
-        run_coverage_suite(always(kind), kind)
-
-
-def test_a_clamped_quantile_is_rejected_where_points_are_too_few_and_only_there(monkeypatch):
-    monkeypatch.setattr(calibration, "conformal_quantile", clamped)
-    run_coverage_suite(always("symmetric"), "symmetric", cells=((100, 0.9),))
-    with pytest.raises(AssertionError, match="is below"):
-        run_coverage_suite(always("symmetric"), "symmetric", cells=((20, 0.99),))
-
-
-@pytest.mark.parametrize("scaled", [False, True])
-def test_ends_that_lose_ties_by_rounding_are_rejected(monkeypatch, scaled):
-    def nearest(band, q_lo, q_up):
-        ends = np.stack([band.lower - q_lo * band.lower_unit, band.upper + q_up * band.upper_unit], axis=1)
-        return ends, np.zeros(len(band), dtype=bool)
-
-    monkeypatch.setattr(calibration, "interval", nearest)
-    with pytest.raises(AssertionError, match="is below"):
-        run_coverage_suite(always("symmetric", scaled=scaled), "symmetric", laws=DISCRETE, cells=((99, 0.9),))
 
 
 class SwappedSides(FixedBand):
@@ -264,26 +169,77 @@ class NoWeights(FixedBand):
         return super().predict_interval(X, confidence_level, **options)
 
 
-def test_swapped_sides_are_rejected():
+class Shuffled(FixedFunctions):
+    """Broken: levels come back in another order."""
+
+    def predict_interval(self, X, confidence_level=None, **options):
+        return super().predict_interval(X, confidence_level, **options)[:, :, ::-1]
+
+
+SUITES = (run_coverage_suite, run_group_suite, run_shift_suite, run_levels_suite)
+BROKEN = [
+    *((SwappedAtPrediction, kind, suite, {}) for kind in KINDS for suite in SUITES),
+    (FloorOfTheRows, "symmetric", run_coverage_suite, {"cells": ((100, 0.9),), "draws": 200, "n_test": 20}),
+    (OtherSideCounts, "asymmetric", run_coverage_suite, {"cells": ((100, 0.9),)}),
+    (SwappedSides, "asymmetric", run_coverage_suite, {"laws": LAWS[2:]}),
+    (SwappedShares, "asymmetric", run_coverage_suite, {"cells": ((100, 0.9),), "lower_share": 0.2}),
+    *((NoGroups, kind, run_group_suite, {}) for kind in KINDS),
+    *((NoWeights, kind, run_shift_suite, {}) for kind in KINDS),
+    (Shuffled, "symmetric", run_levels_suite, {}),
+]
+
+
+@pytest.mark.parametrize(("cls", "kind", "suite", "options"), BROKEN)
+def test_broken_models_are_rejected(cls, kind, suite, options):
+    with pytest.raises(AssertionError, match="is below|is above|not nested"):
+        suite(always(kind, cls), kind, **options)
+
+
+# ---------------------------------------------------------------- broken quantiles
+
+
+def without_the_new_point(scores, level):
+    return float(np.sort(scores)[math.ceil(level * len(scores) - 1e-9) - 1])
+
+
+def clamped(scores, level):
+    k = min(len(scores), math.ceil(level * (len(scores) + 1) - 1e-9))
+    return float(np.sort(scores)[k - 1])
+
+
+def two_ranks_too_high(scores, level):
+    k = math.ceil(level * (len(scores) + 1) - 1e-9) + 2
+    return float(np.sort(scores)[k - 1]) if k <= len(scores) else math.inf
+
+
+def interpolated(scores, level):
+    return float(np.quantile(scores, level))
+
+
+@both_kinds
+@pytest.mark.parametrize("quantile", [without_the_new_point, clamped, two_ranks_too_high, interpolated])
+def test_broken_quantiles_are_rejected(monkeypatch, kind, quantile):
+    monkeypatch.setattr(calibration, "conformal_quantile", quantile)
     with pytest.raises(AssertionError, match="is below|is above"):
-        run_coverage_suite(always("asymmetric", SwappedSides), "asymmetric", laws=LAWS[2:])
+        run_coverage_suite(always(kind), kind)
 
 
-def test_swapped_shares_are_rejected():
-    with pytest.raises(AssertionError, match="is below|is above"):
-        run_coverage_suite(always("asymmetric", SwappedShares), "asymmetric", cells=((100, 0.9),), lower_share=0.2)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_ignored_groups_are_rejected(kind):
-    with pytest.raises(AssertionError, match="is below|is above"):
-        run_group_suite(always(kind, NoGroups), kind)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_ignored_weights_are_rejected(kind):
+def test_a_clamped_quantile_is_rejected_where_points_are_too_few_and_only_there(monkeypatch):
+    monkeypatch.setattr(calibration, "conformal_quantile", clamped)
+    run_coverage_suite(always("symmetric"), "symmetric", cells=((100, 0.9),))
     with pytest.raises(AssertionError, match="is below"):
-        run_shift_suite(always(kind, NoWeights), kind)
+        run_coverage_suite(always("symmetric"), "symmetric", cells=((20, 0.99),))
+
+
+def test_ends_that_lose_ties_by_rounding_are_rejected(monkeypatch):
+    def nearest(band, q_lo, q_up):
+        ends = np.stack([band.lower - q_lo * band.lower_unit, band.upper + q_up * band.upper_unit], axis=1)
+        return ends, np.zeros(len(band), dtype=bool)
+
+    monkeypatch.setattr(calibration, "interval", nearest)
+    for model in (FixedBand, scaled_band):
+        with pytest.raises(AssertionError, match="is below"):
+            run_coverage_suite(always("symmetric", model), "symmetric", laws=DISCRETE, cells=((99, 0.9),))
 
 
 def test_a_weighted_quantile_without_the_test_weight_is_rejected(monkeypatch):

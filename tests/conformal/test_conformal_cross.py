@@ -164,14 +164,6 @@ def test_copies_that_are_all_alike_give_the_interval_of_split_calibration():
         assert np.array_equal(found[~crossed], expected[~crossed])
 
 
-def test_a_higher_level_gives_wider_ends():
-    bands, calibration, folds, _ = problem(np.random.default_rng(5))
-    for kind in ("symmetric", "asymmetric"):
-        ends = np.stack([cross_intervals(bands, calibration, folds, x, kind) for x in (0.2, 0.5, 0.8, 0.9)])
-        assert (np.diff(ends[:, :, 0], axis=0) <= 0).all()
-        assert (np.diff(ends[:, :, 1], axis=0) >= 0).all()
-
-
 def test_ends_that_cross_become_their_midpoint():
     ends = np.array([[0.0, 1.0], [2.0, 1.0], [INF, 1.0], [3.0, -INF], [-INF, INF], [-INF, 2.0]])
     band = Band(np.full(6, 4.0), np.full(6, 8.0))
@@ -189,9 +181,3 @@ def test_proven_coverage_by_hand():
     assert proven_coverage(0.9, 50, 50) == pytest.approx(0.8)  # the jackknife+
     assert proven_coverage(0.95, 60, 30) == pytest.approx(0.9 - 0.5 / 31)
     assert proven_coverage(0.5, 10, 5) == 0.0
-
-
-def test_proven_coverage_is_never_below_the_bound_that_forgets_the_folds():
-    for n in (10, 60, 240):
-        for n_folds in [k for k in range(2, n + 1) if n % k == 0]:
-            assert proven_coverage(0.95, n, n_folds) >= 0.9 - math.sqrt(2 / n) - 1e-12

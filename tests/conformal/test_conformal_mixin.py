@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from sosbands.conformal import Band, Calibration, IntervalMixin, Told, conformal_quantile
+from sosbands.conformal import Band, IntervalMixin, Told, conformal_quantile
 from sosbands.exceptions import (
     CrossedIntervalsWarning,
     NotCalibratedError,
@@ -60,12 +60,11 @@ def test_symmetric_intervals(scaled):
     q = conformal_quantile(scores, 0.9)
     assert np.array_equal(model.scores_, scores)
     assert model.n_calibration_ == 80
-    assert isinstance(model.calibration_, Calibration)
     assert model.quantile() == q
     assert type(model.quantile(0.8)) is float
     wanted = np.stack([x_new - 1 - q * unit_new, x_new + 0.5 + q * unit_new], axis=1)
-    np.testing.assert_allclose(model.predict_interval(X_NEW), wanted, rtol=1e-15)
-    assert np.array_equal(model.predict_interval(X_NEW, 0.9), model.predict_interval(X_NEW))
+    for level in (None, 0.9, np.float64(0.9), np.array(0.9)):
+        np.testing.assert_allclose(model.predict_interval(X_NEW, level), wanted, rtol=1e-15)
 
 
 def test_asymmetric_intervals():
@@ -95,23 +94,14 @@ def test_many_levels_at_once_are_nested(kind, options):
     levels = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TooFewCalibrationPointsWarning)
-        ends = model.predict_interval(X_NEW, levels, **given)
+        ends = model.predict_interval(X_NEW, np.array(levels), **given)
         each = [model.predict_interval(X_NEW, level, **given) for level in levels]
+        assert np.array_equal(model.predict_interval(X_NEW, (0.9,), **given), ends[:, :, 5:])
     assert ends.shape == (7, 2, 6)
     assert np.array_equal(ends, np.stack(each, axis=2))
     assert np.all(np.diff(ends[:, 0], axis=1) <= 0)
     assert np.all(np.diff(ends[:, 1], axis=1) >= 0)
     assert np.any(np.diff(ends[:, 1], axis=1) > 0)
-
-
-def test_levels_in_other_containers():
-    model = calibrated()
-    wanted = model.predict_interval(X_NEW, [0.8, 0.9])
-    for levels in ((0.8, 0.9), np.array([0.8, 0.9])):
-        assert np.array_equal(model.predict_interval(X_NEW, levels), wanted)
-    assert model.predict_interval(X_NEW, [0.9]).shape == (7, 2, 1)
-    for level in (np.float64(0.9), np.array(0.9)):
-        assert np.array_equal(model.predict_interval(X_NEW, level), model.predict_interval(X_NEW))
 
 
 def test_groups_have_their_own_quantiles():
@@ -124,15 +114,6 @@ def test_groups_have_their_own_quantiles():
     ends = model.predict_interval(X_NEW, groups=asked)
     for g in (0, 1):
         assert np.array_equal(ends[asked == g], alone[g].predict_interval(X_NEW[asked == g]))
-
-
-def test_equal_likelihood_ratios_change_nothing():
-    for kind in ("symmetric", "asymmetric"):
-        weighted, plain = calibrated(kind, likelihood_ratio=np.full(80, 0.3)), calibrated(kind)
-        assert np.array_equal(
-            weighted.predict_interval(X_NEW, likelihood_ratio=np.full(7, 0.3)), plain.predict_interval(X_NEW)
-        )
-        assert weighted.quantile(likelihood_ratio=0.3) == plain.quantile()
 
 
 def test_likelihood_ratios_move_the_quantile_to_the_points_that_count():
@@ -204,9 +185,6 @@ def test_before_calibration(call):
     with pytest.raises(NotCalibratedError, match=r"needs a calibration: call conformalize\(X, y\) first"):
         call(FixedBand())
     assert not hasattr(FixedBand(), "scores_")
-
-
-def test_the_error_is_one_that_scikit_learn_knows():
     assert issubclass(NotCalibratedError, NotFittedError)
     assert issubclass(NotCalibratedError, SosbandsError)
 
@@ -222,19 +200,13 @@ def test_a_subclass_without_a_band():
 def test_one_warning_for_too_few_points():
     model = FixedBand().conformalize(X_CAL[:8], Y_CAL[:8])
     with pytest.warns(
-        TooFewCalibrationPointsWarning, match="0.9 needs at least 9 calibration points, given: 8"
-    ) as seen:
-        ends = model.predict_interval(X_NEW)
-    assert len(seen) == 1
-    assert seen[0].filename == __file__
-    assert np.array_equal(ends, np.tile([-INF, INF], (7, 1)))
-    with pytest.warns(
         TooFewCalibrationPointsWarning, match="0.9 needs at least 9 .*; .*0.95 needs at least 19"
     ) as seen:
         ends = model.predict_interval(X_NEW, [0.8, 0.9, 0.95])
     assert len(seen) == 1
     assert np.isfinite(ends[:, :, 0]).all()
-    with pytest.warns(TooFewCalibrationPointsWarning, match="given: 8"):
+    assert np.array_equal(ends[:, :, 1], np.tile([-INF, INF], (7, 1)))
+    with pytest.warns(TooFewCalibrationPointsWarning, match="0.9 needs at least 9 calibration points, given: 8"):
         assert model.quantile() == INF
 
 
@@ -242,9 +214,8 @@ def test_crossed_intervals_are_counted_and_become_their_midpoint():
     model = FixedBand(below=3.0, above=1.0).conformalize(X_CAL, X_CAL[:, 0] - 1.0)  # every score is -2
     assert model.quantile() == pytest.approx(-2)
     small = model.set_params(below=1.0)
-    with pytest.warns(CrossedIntervalsWarning, match="7 of 7 intervals are empty") as seen:
+    with pytest.warns(CrossedIntervalsWarning, match="7 of 7 intervals are empty"):
         ends = small.predict_interval(X_NEW)
-    assert seen[0].filename == __file__
     np.testing.assert_allclose(ends, np.repeat(X_NEW, 2, axis=1), atol=1e-15)
     with pytest.warns(CrossedIntervalsWarning, match="14 of 14 intervals are empty"):
         small.predict_interval(X_NEW, [0.5, 0.9])
@@ -282,40 +253,26 @@ def test_evaluate_with_the_real_metrics():
 # ---------------------------------------------------------------- bad arguments
 
 
-@pytest.mark.parametrize("level", [0, 1, 0.0, 1.0, -1, 90, math.nan, INF, "0.9", True, None, [], [0.9, 1.0]])
+@pytest.mark.parametrize(
+    "level", [0, 1, 90, math.nan, INF, "0.9", True, None, object(), [], [0.9, 1.0], [0.9, "0.8"], [[0.9]], [None]]
+)
 def test_bad_levels(level):
-    expected = r"confidence_level=.*: expected a number"
     model = calibrated()
     if level is None:  # at prediction None means the one of the constructor
         model = model.set_params(confidence_level=None)
-    for call in (model.predict_interval, lambda X, level: model.evaluate(X, np.zeros(7), level)):
-        with pytest.raises(ValueError, match=expected):
+    calls = (model.predict_interval, lambda X, level: model.evaluate(X, np.zeros(7), level))
+    for call in (*calls, lambda _, level: model.quantile(level)):
+        with pytest.raises(ValueError, match="confidence_level=.*: expected a number"):
             call(X_NEW, level)
-    with pytest.raises(ValueError, match=expected):
-        model.quantile(level)
-
-
-@pytest.mark.parametrize("level", [["0.9"], [0.9, "0.8"], [[0.9]], [None], [0.5, math.nan], {"level": 0.9}, object()])
-def test_more_bad_levels(level):
-    with pytest.raises(ValueError, match="confidence_level=.*: expected a number"):
-        calibrated().predict_interval(X_NEW, level)
-
-
-def test_one_level_where_one_is_wanted():
-    for level in ([0.8, 0.9], np.array([0.8, 0.9])):
+    for call in (*calls[1:], lambda _, level: model.quantile(level)):  # where one is wanted
         with pytest.raises(ValueError, match=r"confidence_level=.*: expected a number in \(0, 1\)"):
-            calibrated().quantile(level)
+            call(X_NEW, [0.8, 0.9])
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan, "0.5", None, True, [0.5]])
 def test_bad_shares(share):
     with pytest.raises(ValueError, match=r"lower_share=.*: expected a number in \[0, 1\]"):
         calibrated("asymmetric").predict_interval(X_NEW, lower_share=share)
-
-
-def test_no_calibration_rows():
-    with pytest.raises(ValueError, match="X has no rows: expected at least one calibration point"):
-        FixedBand().conformalize(X_CAL[:0], Y_CAL[:0])
 
 
 def test_a_share_needs_two_quantiles():
@@ -340,47 +297,21 @@ def test_bad_kinds(kind):
         (np.stack([Y_CAL, Y_CAL], axis=1), r"y has shape \(80, 2\): expected one target"),
         (3.0, r"y has shape \(\)"),
         (np.where(np.arange(80) == 3, np.nan, Y_CAL), "y has 1 entries that are NaN or infinite, the first in row 3"),
-        (np.where(np.arange(80) > 77, INF, Y_CAL), "y has 2 entries that are NaN or infinite, the first in row 78"),
-        (Y_CAL.astype(str), "y has dtype <U32: expected real numbers"),
-        (Y_CAL.astype(complex), "y has dtype complex128: expected real numbers"),
-        (
-            np.array(["a"] * 80, dtype=object),
-            "y has dtype object with entries of type .*(str|bytes)",
-        ),
         (["1"] * 80, "y has dtype <U1: expected real numbers"),
-        (
-            np.array(["1"] * 80, dtype=object),
-            "y has dtype object with entries of type .*(str|bytes)",
-        ),
-        (
-            np.array([1.0] * 79 + [b"1"], dtype=object),
-            "y has dtype object with entries of type .*(str|bytes)",
-        ),
-        (
-            np.array(["1"] * 80, dtype=object)[:, None],
-            "y has dtype object with entries of type .*(str|bytes)",
-        ),
-        (
-            np.full(80, np.datetime64("2024-01-01")),
-            r"y holds dates \(dtype datetime64.*\): expected real",
-        ),
-        (np.array([np.datetime64("2024-01-01", "ns")] * 80, dtype=object), r"y holds dates \(dtype object\): expected"),
+        (np.array([1.0] * 79 + [b"1"], dtype=object), "y has dtype object with entries of type .*(str|bytes)"),
+        (np.array(["1"] * 80, dtype=object)[:, None], "y has dtype object with entries of type .*(str|bytes)"),
+        (np.full(80, np.datetime64("2024-01-01")), r"y holds dates \(dtype datetime64.*\): expected real"),
         (np.zeros((80, 0)), r"y has shape \(80, 0\): expected one target per row, shape \(80,\)"),
         (None, "the target y is None: expected one per row of X"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")  # of the column
 def test_bad_observations(y, message):
-    with pytest.raises(ValueError, match=message):
-        FixedBand().conformalize(X_CAL, y)
-    if np.shape(y) == (80,):
+    for call in (FixedBand().conformalize, calibrated().evaluate)[: 2 if np.shape(y) == (80,) else 1]:
         with pytest.raises(ValueError, match=message):
-            calibrated().evaluate(X_CAL, y)
-
-
-def test_objects_that_are_numbers_are_observations():
-    wanted = FixedBand().conformalize(X_CAL, Y_CAL).quantile()
-    assert FixedBand().conformalize(X_CAL, Y_CAL.astype(object)).quantile() == wanted
+            call(X_CAL, y)
+    with pytest.raises(ValueError, match="X has no rows: expected at least one calibration point"):
+        FixedBand().conformalize(X_CAL[:0], Y_CAL[:0])
 
 
 @pytest.mark.parametrize(
@@ -391,9 +322,6 @@ def test_objects_that_are_numbers_are_observations():
         ({"likelihood_ratio": RATIO}, {}, "likelihood_ratio=None: expected"),
         ({}, {"likelihood_ratio": RATIO[:7]}, "likelihood_ratio was given: expected None"),
         ({"groups": GROUPS}, {"groups": [0, 1, 2, 0, 1, 3, 0]}, "has not seen, 2, 3: expected 0, 1"),
-        ({"groups": GROUPS}, {"groups": [0, 1]}, r"groups has shape \(2,\): .* shape \(7,\)"),
-        ({"likelihood_ratio": RATIO}, {"likelihood_ratio": RATIO[:2]}, r"likelihood_ratio has shape \(2,\)"),
-        ({"likelihood_ratio": RATIO}, {"likelihood_ratio": -RATIO[:7]}, "likelihood_ratio has the entry -"),
     ],
 )
 def test_rows_that_do_not_fit_the_calibration(at_calibration, at_prediction, message):

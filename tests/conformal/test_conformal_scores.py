@@ -13,7 +13,6 @@ from sosbands.conformal import (
     AddedScore,
     Band,
     ScaledScore,
-    conformal_quantile,
     interval,
     lower_scores,
     symmetric_scores,
@@ -130,19 +129,11 @@ def test_broken_pairs_are_rejected(changes):
 
 
 def test_scores_by_hand():
-    band = Band([0.0, 0.0, 1.0], [2.0, 2.0, 5.0], [1.0, 0.5, 2.0])
-    y = np.array([3.0, -1.0, 4.0])
-    assert lower_scores(band, y).tolist() == [-3.0, 2.0, -1.5]
-    assert upper_scores(band, y).tolist() == [1.0, -6.0, -0.5]
-    assert symmetric_scores(band, y).tolist() == [1.0, 2.0, -0.5]
-
-
-def test_scores_with_a_unit_for_each_end():
-    band = Band([0.0, 0.0], [2.0, 2.0], 0.5, [4.0, 1.0])
-    y = np.array([3.0, -1.0])
-    assert lower_scores(band, y).tolist() == [-6.0, 2.0]
-    assert upper_scores(band, y).tolist() == [0.25, -3.0]
-    assert symmetric_scores(band, y).tolist() == [0.25, 2.0]
+    band = Band([0.0, 0.0, 1.0, 0.0], [2.0, 2.0, 5.0, 2.0], [1.0, 0.5, 2.0, 0.5], [1.0, 0.5, 2.0, 4.0])
+    y = np.array([3.0, -1.0, 4.0, 3.0])
+    assert lower_scores(band, y).tolist() == [-3.0, 2.0, -1.5, -6.0]
+    assert upper_scores(band, y).tolist() == [1.0, -6.0, -0.5, 0.25]
+    assert symmetric_scores(band, y).tolist() == [1.0, 2.0, -0.5, 0.25]
 
 
 def test_scores_where_the_unit_is_zero():
@@ -161,7 +152,9 @@ def test_one_unit_for_all_rows():
     lower, upper, y = np.sort(rng.standard_normal((3, 7)), axis=0)
     one, many = Band(lower, upper, 0.3), Band(lower, upper, np.full(7, 0.3))
     assert np.array_equal(symmetric_scores(one, y), symmetric_scores(many, y))
-    assert np.array_equal(interval(one, 0.1, -0.2)[0], interval(many, 0.1, -0.2)[0])
+    q = np.linspace(-1, 1, 7)  # one quantile for each row
+    each = [interval(one, *row)[0][k] for k, row in enumerate(np.stack([q, q[::-1]], axis=1))]
+    assert np.array_equal(interval(many, q, q[::-1])[0], each)
     assert np.array_equal(interval(Band(lower, upper, 0.0), INF, 1.0)[0], np.stack([np.full(7, -INF), upper], axis=1))
 
 
@@ -204,13 +197,6 @@ def test_intervals_by_hand(units, q_lo, q_up, ends, crossed):
     assert mask.tolist() == [crossed]
 
 
-def test_one_quantile_per_row():
-    band = Band([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1.0, 1.0, 0.0])
-    ends, crossed = interval(band, np.array([1.0, INF, INF]), np.array([2.0, -3.0, 1.0]))
-    np.testing.assert_allclose(ends, [[-1.0, 3.0], [-INF, -2.0], [-INF, 1.0]], rtol=4 * EPS)
-    assert not crossed.any()
-
-
 NUMBERS = st.floats(-1e6, 1e6) | st.floats(-1, 1) | st.integers(-100, 100).map(lambda i: i / 100)
 NUMBERS = NUMBERS.map(lambda value: value if abs(value) > 1e-200 else 0.0)
 
@@ -221,7 +207,7 @@ WIDE = st.just(1.0) | st.floats(1e-3, 1e3)
 def check_ties(make):
     """Whatever the digits, an observation whose score equals the quantile is inside, and by no more than rounding."""
 
-    @settings(max_examples=2000, report_multiple_bugs=False, phases=[Phase.generate])
+    @settings(max_examples=1000, report_multiple_bugs=False, phases=[Phase.generate])
     @given(NUMBERS, NUMBERS, st.tuples(WIDE, WIDE), NUMBERS)
     def check(lower, upper, units, y):
         band, observed = Band([lower], [upper], *units), np.array([y])
@@ -292,56 +278,6 @@ def test_symmetric_intervals_are_nested_to_the_last_digit(row, a, b):
 def test_bad_bands(arguments, message):
     with pytest.raises(ValueError, match=message):
         Band(*arguments)
-
-
-class SwappedScore(ScaledScore):
-    """Broken: each end has the unit of the other."""
-
-    def band(self, center, below, above, support=None):
-        return super().band(center, above, below, support)
-
-
-class HalfScore(AddedScore):
-    """Broken: it forgets half of the functions."""
-
-    def band(self, center, below, above, support=None):
-        return Band(center - below / 2, center + above / 2, support=support)
-
-
-# score, inverse and observed score by hand, of y = m + r
-FORMULAS = {
-    "added": (lambda r, lo, up: np.maximum(-r - lo, r - up), lambda m, lo, up, q: (m - lo - q, m + up + q)),
-    "scaled": (lambda r, lo, up: np.maximum(-r / lo, r / up), lambda m, lo, up, q: (m - q * lo, m + q * up)),
-}
-
-
-def check_score(score):
-    """The band of a score has its formula and its inverse, and its words have places for a number and for the ends."""
-    rng = np.random.default_rng(0)
-    m, r = rng.normal(size=(2, 200))
-    lo, up = rng.uniform(0.2, 2.0, (2, 200))
-    formula, inverse = FORMULAS[score.name]
-    band = score.band(m, lo, up)
-    S = symmetric_scores(band, m + r)
-    np.testing.assert_allclose(S, formula(r, lo, up), atol=1e-12)
-    q = conformal_quantile(S, 0.8)
-    ends, crossed = interval(band, q, q)
-    np.testing.assert_allclose(ends.T, inverse(m, lo, up, q), atol=1e-12)
-    assert not crossed.any()
-    assert np.mean(inside(m + r, ends)) == np.ceil(0.8 * 201) / 200
-    for words in (score.outwards, score.inwards):
-        assert words.count("{q}") == words.count("{ends}") == 1
-
-
-@pytest.mark.parametrize("score", [*SCORES.values(), ScaledScore().fitted(1.0, 2.0)], ids=lambda score: score.name)
-def test_scores_by_name(score):
-    check_score(score)
-
-
-@pytest.mark.parametrize("score", [HalfScore(), SwappedScore()])
-def test_a_broken_score_is_rejected(score):
-    with pytest.raises(AssertionError):
-        check_score(score)
 
 
 def test_scores_are_found_by_their_names():

@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
+from sosbands import load
 from sosbands.baselines import SplitCP
 
 
@@ -31,7 +32,8 @@ def test_a_pandas_frame_has_the_index_of_the_rows(table):
     assert list(frame.columns) == ["lower", "upper"]
     assert list(frame.index) == list(X.index)
     np.testing.assert_array_equal(frame.to_numpy(), plain)
-    assert list(model.predict_interval(X.reset_index(drop=True)).index) == list(range(50))
+    by_list = SplitCP(slope, random_state=0).fit(X.to_numpy(), y).set_output(intervals="pandas")
+    assert list(by_list.predict_interval(X.to_numpy()[:3].tolist()).index) == [0, 1, 2]
 
 
 def test_several_levels_have_columns_with_their_names(table):
@@ -46,18 +48,15 @@ def test_several_levels_have_columns_with_their_names(table):
 
 
 def test_evaluation_copies_and_files_know_of_it(table, tmp_path):
-    import sosbands
-
     X, y = table
-    model = SplitCP(random_state=0).fit(X, y)
+    model = SplitCP(LinearRegression(), random_state=0).fit(X, y)
     held = model.calibration_rows_
     row = model.evaluate(X.iloc[held], y[held])
     assert model.set_output(intervals="pandas").evaluate(X.iloc[held], y[held]) == row
     assert isinstance(clone(model).fit(X, y).predict_interval(X), pd.DataFrame)
     model.save(tmp_path / "m.model")
-    again = sosbands.load(tmp_path / "m.model")
-    np.testing.assert_array_equal(again.predict_interval(X).to_numpy(), model.predict_interval(X).to_numpy())
-    assert isinstance(model.set_output().predict_interval(X), pd.DataFrame)
+    again = load(tmp_path / "m.model").predict_interval(X)
+    np.testing.assert_array_equal(again.to_numpy(), model.predict_interval(X).to_numpy())
     assert isinstance(model.set_output(intervals="default").predict_interval(X), np.ndarray)
 
 
@@ -76,9 +75,3 @@ def test_evaluation_takes_weights(table):
     for name in ("coverage", "coverage_lower", "coverage_upper", "mean_width", "interval_score"):
         assert weighted[name] == pytest.approx(copied[name], rel=1e-12)
     assert weighted["coverage"] != model.evaluate(X, y)["coverage"]
-
-
-def test_lists_of_rows_have_no_index(table):
-    X, y = table
-    model = SplitCP(LinearRegression(), random_state=0).fit(X.to_numpy(), y).set_output(intervals="pandas")
-    assert list(model.predict_interval(X.to_numpy()[:3].tolist()).index) == [0, 1, 2]

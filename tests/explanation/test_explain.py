@@ -3,7 +3,8 @@
 import math
 import warnings
 from dataclasses import replace
-from itertools import combinations
+from functools import cache
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -67,6 +68,12 @@ def fitted(**settings):
     return SoSBandRegressor(settings.pop("estimator", LinearRegression()), **spelled(**settings)).fit(X, y)
 
 
+@cache
+def known(name="plain"):
+    """A model that several tests ask, and none changes."""
+    return fitted(**MODELS[name])
+
+
 def widths(model, X, *arguments, **others):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -89,7 +96,7 @@ def assert_sums(found, width):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_parts_sum_to_the_width_also_of_a_model_that_was_saved(name, tmp_path):
-    model, X = fitted(**MODELS[name]), new_rows()
+    model, X = known(name), new_rows()
     for level in (None, 0.8):
         found = model.explain(X, level)
         assert_sums(found, widths(model, X, level))
@@ -103,19 +110,19 @@ def test_parts_sum_to_the_width_also_of_a_model_that_was_saved(name, tmp_path):
         assert again.words(0) == found.words(0)
 
 
-@pytest.mark.parametrize("score", ["added", "scaled"])
-def test_calibration_adds_what_its_quantile_says(score):
-    model, X = fitted(conformal_score=score), new_rows()[:8]
+@pytest.mark.parametrize("name", ["plain", "scaled"])
+def test_calibration_adds_what_its_quantile_says(name):
+    model, X = known(name), new_rows()[:8]
     points = model.reader_.preprocessor.transform(X)
     b = model.noise_.lower(points) + model.noise_.upper(points)
     found = model.explain(X)
     q = model.quantile()
-    expected = np.full(len(X), 2 * q) if score == "added" else (q - 1) * b
+    expected = np.full(len(X), 2 * q) if name == "plain" else (q - 1) * b
     np.testing.assert_allclose(found.added, expected, rtol=1e-9)
 
 
 def test_the_typical_width_is_the_median_over_learning_rows():
-    model, (X, _) = fitted(), data()
+    model, (X, _) = known(), data()
     expected = np.median(widths(model, X[model.learning_rows_]))
     found = model.explain(X[:3])
     assert found.typical_width == pytest.approx(expected, rel=1e-9)
@@ -126,7 +133,7 @@ def test_the_typical_width_is_the_median_over_learning_rows():
 
 
 def test_a_base_scale_is_compared_with_its_median():
-    model, (X, _) = fitted(base_scale="forest"), data()
+    model, (X, _) = known("forest"), data()
     found = model.explain(X[:5])
     points = model.reader_.preprocessor.transform(X[:5])
     sizes = model.noise_.size_forest.predict(np.column_stack([points, model.predict(X[:5])]))
@@ -135,7 +142,7 @@ def test_a_base_scale_is_compared_with_its_median():
 
 
 def test_landmarks_are_learning_rows_and_each_makes_all_of_the_band_at_itself():
-    model, (X, _) = fitted(), data()
+    model, (X, _) = known(), data()
     rows = model.noise_.typical.landmark_rows[0]
     assert set(rows) <= set(model.learning_rows_)
     np.testing.assert_array_equal(model.reader_.preprocessor.transform(X[rows]), model.noise_.lower.features.landmarks)
@@ -168,17 +175,13 @@ def test_parts_of_landmarks_by_the_definition(ridge, constant):
 
 
 def shapley(value, x, reference, n):
-    """By the sum over coalitions."""
+    """The mean over all orders in which the features may come."""
     shares = np.zeros(n)
-    for k in range(n):
-        others = [j for j in range(n) if j != k]
-        for size in range(n):
-            weight = math.factorial(size) * math.factorial(n - size - 1) / math.factorial(n)
-            for taken in combinations(others, size):
-                before, after = reference.copy(), reference.copy()
-                before[list(taken)] = x[list(taken)]
-                after[[*taken, k]] = x[[*taken, k]]
-                shares[k] += weight * (value(after[None])[0] - value(before[None])[0])
+    for order in permutations(range(n)):
+        row = reference.copy()
+        for k in order:
+            before, row[k] = value(row[None])[0], x[k]
+            shares[k] += (value(row[None])[0] - before) / math.factorial(n)
     return shares
 
 
@@ -267,18 +270,18 @@ def test_a_row_that_is_wide_because_of_the_model():
 
 
 def test_all_of_them_in_two_lines_and_the_first_ones_in_words():
-    found = fitted().explain(data()[0])
+    found = known().explain(data()[0])
     (first, second), times = repr(found).split("\n"), found.times_typical
     wide = f"{times.min():.2g} to {times.max():.2g} times as wide as the typical one ({found.typical_width:.4g})"
     assert first == f"Explanation of 160 intervals at 90%: {wide}"
     assert second == f"  by, as a rule: band x{np.exp(np.abs(found.band).mean()):.2g}; words() says more"
     told = [*(f"{i}: {found.words(i)}" for i in range(10)), "... and 150 more: words(i)"]
     assert found.words().split("\n") == told
-    assert fitted().explain(data()[0][:2]).words().split("\n") == told[:2]
+    assert known().explain(data()[0][:2]).words().split("\n") == told[:2]
 
 
 def test_a_row_that_is_wide_because_of_the_band():
-    model, (X, _) = fitted(), data()
+    model, (X, _) = known(), data()
     found = model.explain([[0.0, 0.6, 0.0], [0.0, -0.6, 0.0]])
     wide, narrow = found.words(0), found.words(1)
     assert "of the learning data vary much (x" in wide
@@ -290,14 +293,14 @@ def test_a_row_that_is_wide_because_of_the_band():
 
 
 def test_a_row_that_lies_off_the_data():
-    found = fitted().explain([[9.0, 9.0, 9.0]])
+    found = known().explain([[9.0, 9.0, 9.0]])
     assert "lies far from the learning data (support " in found.words(0)
     assert found.support[0] < found.support_limit
     assert found.off_data[0] + found.constant[0] > 0.99 * (found.width - found.added)[0]
 
 
 def test_a_row_that_is_as_wide_as_the_typical_one():
-    model, (X, _) = fitted(), data()
+    model, (X, _) = known(), data()
     found = model.explain(X[:60])
     ratios = np.abs(np.log(found.times_typical))
     i = int(np.argmin(ratios))
@@ -344,7 +347,7 @@ def test_an_interval_that_calibration_makes_a_point():
     ],
 )
 def test_parts_that_do_not_sum_are_refused(changes, message):
-    found = fitted().explain(new_rows()[:3])
+    found = known().explain(new_rows()[:3])
     ((name, error),) = changes.items()
     with pytest.raises(ValueError, match=message):
         replace(found, **{name: getattr(found, name) + error})
@@ -355,7 +358,7 @@ def test_rows_and_models_that_cannot_be_explained():
     X, y = data()
     with pytest.raises(NotCalibratedError, match="this SoSBandRegressor needs a calibration"):
         fitted(calibration_size=None).explain(X)
-    model = fitted()
+    model = known()
     found = model.explain(X[:2])
     for i in (2, -3, "a", 0.5):
         with pytest.raises(ValueError, match=r"i=.*: expected the number of a row, below 2"):

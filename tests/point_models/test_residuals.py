@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.linear_model import BayesianRidge, Ridge
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
@@ -79,39 +79,6 @@ def test_the_check_rejects_deviations_of_another_model():
     check_stage(in_sample_deviations, "in-sample", BayesianRidge())
     with pytest.raises(AssertionError):
         check_stage(in_sample_deviations, "out-of-fold", BayesianRidge())
-
-
-def check_leave_one_out_std(std_of, rows, y):
-    """Against scikit-learn's process without each row: its kernel and noise are those of all rows."""
-    model = GaussianProcess().fit(rows, y)
-    kernel = ConstantKernel(model.variance_) * Matern(model.lengthscale_, nu=2.5) + WhiteKernel(model.noise_variance_)
-    expected, ratio = np.empty(len(y)), np.empty(len(y))
-    for i in range(len(y)):
-        others = np.delete(np.arange(len(y)), i)
-        process = GaussianProcessRegressor(kernel, alpha=0, optimizer=None).fit(rows[others], y[others] - y.mean())
-        mean, std = process.predict(rows[i : i + 1], return_std=True)
-        expected[i], ratio[i] = std[0], (y[i] - y.mean() - mean[0]) / std[0]
-    np.testing.assert_allclose(std_of(model), expected, rtol=1e-7)
-    np.testing.assert_allclose(model.leave_one_out_residuals() / std_of(model), ratio, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize(("rows", "y"), [(X, Y), (1e4 * X - 5, 1e-3 * Y + 2), (X[:2], Y[:2])])
-def test_leave_one_out_deviations_are_those_of_refits(rows, y):
-    check_leave_one_out_std(GaussianProcess.leave_one_out_std, rows, y)
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda model: model.leave_one_out_std() / model.y_scale_,
-        lambda model: np.full(40, np.sqrt(model.noise_variance_)),
-        lambda model: model.predict(X, return_std=True)[1],
-    ],
-    ids=["standardised", "noise only", "in-sample"],
-)
-def test_the_check_rejects_other_deviations(broken):
-    with pytest.raises(AssertionError):
-        check_leave_one_out_std(broken, X, Y)
 
 
 def test_leave_one_out_by_the_process_of_the_model():

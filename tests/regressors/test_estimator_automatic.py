@@ -4,18 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import BayesianRidge, LinearRegression
 
 from sosbands import SoSBandRegressor
-from sosbands.bands import BandSettings
 from sosbands.conformal import conformal_quantile
 from sosbands.exceptions import OffDataWarning, ZeroResidualsWarning
 from sosbands.metrics import interval_score
 from sosbands.point_models import GaussianProcess, ModelBlend
-from sosbands.regressors import PAPER_SETTINGS
 from sosbands.regressors.noise import fit_size_forest, forest_sizes, model_lengthscales
 from sosbands.tuning import Rules
 from spelled import spelled
@@ -88,43 +85,31 @@ def test_skewed_noise_gives_asymmetric_bands_that_score_better():
 
     def table(n):
         rows = rng.uniform(-1, 1, (n, 1))
-        return rows, (0.2 + np.abs(rows[:, 0])) * (rng.gamma(1.5, size=n) - 1.5)
+        return rows, (0.2 + np.abs(rows[:, 0])) * (rng.exponential(size=n) - 1)
 
-    learn, test = table(400), table(4000)
+    learn, test = table(300), table(4000)
+    given = {"base_scale": "none", "noise_features": "inputs", "width_penalty": 30.0, "learning_coverage": 0.9}
     scores = {}
     for penalty in ("auto", np.inf):
-        model = SoSBandRegressor(lambda Z: np.zeros(len(Z)), symmetry_penalty=penalty, random_state=0).fit(*learn)
+        settings = {**given, "symmetry_penalty": penalty, "random_state": 0}
+        model = SoSBandRegressor(lambda Z: np.zeros(len(Z)), **settings).fit(*learn)
         scores[penalty] = interval_score(test[1], *model.predict_interval(test[0]).T, 0.9)
         if penalty == "auto":
             assert np.isfinite(model.noise_.settings.symmetry_penalty)
             assert model.noise_.mean_upper > 1.3 * model.noise_.mean_lower
-    assert scores["auto"] < 0.97 * scores[np.inf]
+    assert scores["auto"] < 0.97 * scores[np.inf]  # 0.88 to 0.94 with other seeds
 
 
 def test_what_is_given_is_not_chosen():
     given = {"base_scale": "forest", "width_penalty": 7.0, "learning_coverage": 0.8, "conformal_score": "added"}
-    model = fitted(**given, noise_features="prediction+inputs")
+    model = fitted(**given, noise_features="prediction+inputs", rules=Rules(level=1e-4))
     report = model.tuning_
     for name, value in given.items():
         assert {row[name] for row in report.evaluations} == {value}
     assert model.noise_.view.noise_features == report.noise_features == "inputs+prediction"
     assert len({row["lengthscale"] for row in report.evaluations}) > 2
-
-
-def test_the_papers_rules_mean_the_papers_problem():
-    model = fitted(criterion="hsic", symmetry_test="kruskal-wallis", conformal_score="scaled")
-    assert (model.noise_.view.base_scale, model.noise_.view.noise_features) == ("none", "inputs")
-    assert (model.noise_.settings.width_penalty, model.noise_.settings.learning_coverage) == (10.0, 1.0)
-    assert model.noise_.score.name == "scaled"  # given
-    assert model.tuning_.base_scale is None
-    assert set(PAPER_SETTINGS) <= set(SoSBandRegressor().get_params())
-
-
-def test_rules_of_their_level_alone_leave_everything_to_the_data():
-    strict, plain = (fitted(rules=Rules(level=level), base_scale="none") for level in (1e-4, 0.05))
-    assert len({row["width_penalty"] for row in strict.tuning_.evaluations}) > 1  # not the paper's alone
-    assert [model.tuning_.symmetry.n_permutations for model in (strict, plain)] == [9999, 999]
-    assert fitted(rules=Rules(symmetry_test=None), base_scale="none").tuning_.symmetry is None
+    assert report.symmetry.n_permutations == 9999  # of rules their level alone, which leaves the rest to the data
+    assert fitted(rules=Rules(symmetry_test=None), base_scale="none", max_seconds=0).tuning_.symmetry is None
 
 
 def test_max_seconds_ends_the_search():
@@ -133,7 +118,6 @@ def test_max_seconds_ends_the_search():
     assert "Out of time (max_seconds)" in model.summary(detail=True)
     assert "the choice ended before everything had been tried" in model.summary()
     assert np.isfinite(model.predict_interval(NEW)).all()
-    assert not fitted(max_seconds=None).tuning_.timed_out
 
 
 def test_scales_and_features_that_a_model_does_not_have_are_refused():
@@ -144,16 +128,7 @@ def test_scales_and_features_that_a_model_does_not_have_are_refused():
         fitted(noise_features="lengthscales")
     with pytest.raises(ValueError, match="noise_features='prediction': expected 'auto', 'inputs' or"):
         fitted(kernel=RBF(), noise_features="prediction")
-    known = fitted(base_scale="auto").tuning_
-    assert {row["base_scale"] for row in known.evaluations} == {"forest", "none"}
-
-
-def test_forests_and_processes_know_a_scale():
-    for estimator in (RandomForestRegressor(20, min_samples_leaf=5, random_state=0), GaussianProcess()):
-        model = fitted(estimator, base_scale="model", max_seconds=0)
-        assert model.noise_.view.base_scale == "model"
-        widths = np.ptp(model.predict_interval(NEW), axis=1)
-        assert widths.std() > 0.01 * widths.mean()
+    assert {row["base_scale"] for row in fitted().tuning_.evaluations} == {"forest", "none"}
 
 
 def test_lengthscales_of_the_process_in_units_of_the_points(default):
@@ -195,41 +170,28 @@ def test_off_the_data_bands_are_as_wide_as_a_constant_one():
             model.predict_interval(far)
 
 
-def test_the_same_seed_gives_the_same_model(default):
-    again = clone(default).fit(X, Y)
-    np.testing.assert_array_equal(again.predict_interval(NEW), default.predict_interval(NEW))
-
-
-def test_intervals_move_with_y():
-    """y -> 1000 y + 5, to the tolerance of the last solve."""
-    bands = BandSettings(tol=1e-7)
-    small, large = (SoSBandRegressor(LinearRegression(), random_state=0, bands=bands) for _ in range(2))
-    ends = small.fit(X, Y).predict_interval(NEW)
-    np.testing.assert_allclose(large.fit(X, 1000 * Y + 5).predict_interval(NEW), 1000 * ends + 5, rtol=1e-3)
-
-
-@pytest.mark.parametrize("kind", ["codes", "repeated", "constant column", "zero noise in a part", "heavy tails"])
+@pytest.mark.parametrize("kind", ["codes", "repeated", "constant column", "zero noise in a part, heavy tails"])
 def test_tables_as_they_are(kind):
     """Finite intervals of the promised coverage, whatever the columns are like."""
     rng = np.random.default_rng(3)
-    rows = rng.standard_normal((300, 3))
+    rows = rng.standard_normal((200, 3))
     if kind == "codes":
         rows = np.rint(2 * rows)
     if kind == "repeated":
-        rows = rows[rng.integers(0, 25, 300)]
+        rows = rows[rng.integers(0, 25, 200)]
     if kind == "constant column":
         rows[:, 1] = 4.0
-    noise = rng.standard_t(2.2, 300) if kind == "heavy tails" else rng.standard_normal(300)
-    if kind == "zero noise in a part":
-        noise = np.where(rows[:, 0] > 0, noise, 0.0)
+    noise = rng.standard_normal(200)
+    if kind.startswith("zero noise"):
+        noise = np.where(rows[:, 0] > 0, rng.standard_t(2.2, 200), 0.0)
     y = rows[:, 0] + (0.5 + (rows[:, 2] > 0)) * noise
     model = SoSBandRegressor(HistGradientBoostingRegressor(max_iter=30, random_state=0), random_state=0, cv=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OffDataWarning)
-        ends = model.fit(rows[:200], y[:200]).predict_interval(rows[200:])
+        ends = model.fit(rows[:120], y[:120]).predict_interval(rows[120:])
     assert np.isfinite(ends).all()
     assert (ends[:, 0] < ends[:, 1]).all()
-    assert np.mean((ends[:, 0] <= y[200:]) & (y[200:] <= ends[:, 1])) > 0.75
+    assert np.mean((ends[:, 0] <= y[120:]) & (y[120:] <= ends[:, 1])) > 0.75
 
 
 def test_a_perfect_model_has_intervals_of_no_width():
@@ -255,3 +217,14 @@ def test_of_no_residuals_the_inputs_are_looked_at(features):
     model = SoSBandRegressor(lambda rows: np.zeros(len(rows)), noise_features=features, random_state=0)
     assert np.array_equal(model.fit(X, np.zeros(100)).predict_interval(X[:2]), np.zeros((2, 2)))
     assert (model.noise_.view.base_scale, model.noise_.view.noise_features) == ("none", "inputs")
+
+
+def test_the_smallest_level_can_be_significant():
+    """With 999 flips no p-value would be as small as it."""
+    skewed = np.random.default_rng(1).exponential(size=200) ** 2
+    points = np.linspace(0, 1, 200)[:, None]
+    given = {"base_scale": "none", "noise_features": "inputs", "lengthscale": 1.0, "calibration_size": 20}
+    model = SoSBandRegressor(lambda rows: np.full(len(rows), 0.5), rules=Rules(level=1e-4), random_state=0, **given)
+    model.fit(points, skewed)
+    assert model.tuning_.symmetry.n_permutations == 9999
+    assert model.tuning_.symmetry.p_value == 1e-4

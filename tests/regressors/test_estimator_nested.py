@@ -6,9 +6,8 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-import sosbands
 from sosbands import SoSBandRegressor
-from sosbands.baselines import GradientBoostingCQR, LocallyWeightedCP, SplitCP
+from sosbands.baselines import SplitCP
 from sosbands.exceptions import OffDataWarning
 from sosbands.metrics import crps
 from spelled import spelled
@@ -39,6 +38,11 @@ def model():
     return bands().fit(X, Y)
 
 
+@pytest.fixture(scope="module")
+def sided():
+    return bands(calibration="asymmetric").fit(X, Y)
+
+
 def check_nothing_crosses(model, X):
     """Raise an AssertionError where intervals or quantiles of a row are not in order."""
     ends = model.predict_interval(X, LEVELS)
@@ -48,11 +52,11 @@ def check_nothing_crosses(model, X):
     assert (np.diff(model.predict_quantile(X, PERCENT), axis=1) >= 0).all()
 
 
-@pytest.mark.parametrize("kind", ["symmetric", "asymmetric"])
-def test_nothing_crosses(model, kind):
+def test_nothing_crosses(model, sided):
     new = np.random.default_rng(0).uniform(-3, 3, (5000, 2))
-    with pytest.warns(OffDataWarning):
-        check_nothing_crosses(clone(model).set_params(calibration=kind).fit(X, Y), new)
+    for each in (model, sided):
+        with pytest.warns(OffDataWarning):
+            check_nothing_crosses(each, new)
 
 
 def test_a_broken_copy_is_found_to_cross():
@@ -95,8 +99,7 @@ def test_levels_far_from_the_fit_are_narrower():
     assert widths[1] < 0.9 * widths[0]
 
 
-def test_quantiles_are_the_ends_of_one_sided_intervals(model):
-    sided = clone(model).set_params(calibration="asymmetric").fit(X, Y)
+def test_quantiles_are_the_ends_of_one_sided_intervals(sided):
     both = sided.predict_interval(X_NEW, 0.9)
     np.testing.assert_array_equal(both, sided.predict_quantile(X_NEW, [0.05, 0.95]))
     upper = sided.predict_interval(X_NEW, 0.95, lower_share=0.0)
@@ -107,12 +110,12 @@ def test_quantiles_are_the_ends_of_one_sided_intervals(model):
     np.testing.assert_array_equal(lower[:, 0], both[:, 0])
 
 
-@pytest.mark.parametrize("make", [bands, lambda: bands(nested_coverages=None), lambda: SplitCP(LinearRegression())])
-def test_transforms_of_new_rows_are_uniform(make):
+@pytest.mark.parametrize("model", [bands(), bands(nested_coverages=None), SplitCP(LinearRegression(), random_state=0)])
+def test_transforms_of_new_rows_are_uniform(model):
     """Two samples, new rows and calibration rows: the test of Kolmogorov and Smirnov."""
-    found = make().fit(X, Y)
+    found = clone(model).fit(X, Y)
     transforms, m = found.predict_cdf(X_NEW, Y_NEW), found.n_calibration_
-    assert stats.ks_2samp(transforms, np.arange(1, m + 1) / (m + 1)).pvalue > 0.01
+    assert stats.ks_2samp(transforms, np.arange(1, m + 1) / (m + 1)).pvalue > 0.01  # 0.2 to 0.9 with other seeds
     assert stats.ks_2samp(transforms**3, np.arange(1, m + 1) / (m + 1)).pvalue < 1e-6
 
 
@@ -123,59 +126,12 @@ def test_evaluate_knows_the_distribution(model):
     assert row["pit_distance"] == pytest.approx(stats.kstest(transforms, "uniform").statistic)
 
 
-def test_groups_and_ratios(model):
-    labels = np.where(X[:, 0] < 0, "left", "right")
-    grouped = clone(model).fit(X, Y, groups=labels)
-    new = np.where(X_NEW[:, 0] < 0, "left", "right")
-    medians = grouped.predict_quantile(X_NEW, 0.5, groups=new)
-    for label in ("left", "right"):
-        assert np.mean(Y_NEW[new == label] <= medians[new == label]) == pytest.approx(0.5, abs=0.2)
-    fitted = bands(calibration_size=None).fit(X, Y)
-    X_more, Y_more = draw(100)
-    fitted.conformalize(X_more, Y_more, likelihood_ratio=np.exp(X_more[:, 0]))
-    found = fitted.predict_quantile(X_NEW, [0.2, 0.8], likelihood_ratio=np.exp(X_NEW[:, 0]))
-    assert (found[:, 0] < found[:, 1]).all()
-
-
-BASELINES = (SplitCP(LinearRegression()), LocallyWeightedCP(LinearRegression()), GradientBoostingCQR(max_iter=20))
-
-
-@pytest.mark.parametrize("baseline", BASELINES)
-def test_the_baselines_have_distributions_too(baseline):
-    found = clone(baseline).set_params(random_state=0).fit(X, Y)
-    quantiles = found.predict_quantile(X_NEW, [0.1, 0.5, 0.9])
-    assert (np.diff(quantiles, axis=1) >= 0).all()
-    shares = np.mean(Y_NEW[:, None] <= quantiles, axis=0)
-    np.testing.assert_allclose(shares, [0.1, 0.5, 0.9], atol=0.15)
-
-
-# ---------------------------------------------------------------- files and words
-
-
-def test_a_file_keeps_everything(model, tmp_path):
-    model.save(tmp_path / "nested.model")
-    again = sosbands.load(tmp_path / "nested.model")
-    np.testing.assert_array_equal(again.predict_interval(X_NEW, LEVELS), model.predict_interval(X_NEW, LEVELS))
-    np.testing.assert_array_equal(again.predict_quantile(X_NEW, PERCENT), model.predict_quantile(X_NEW, PERCENT))
-    assert again.noise_.nested.upper_steps[1].features is again.noise_.nested.upper_steps[0].features
-    assert again.summary() == model.summary()
-
-
 def test_the_summary_names_the_nested_bands(model):
     text = model.summary(detail=True)
     assert "Nested bands in use, learnt for 50%, 80%, 90%, 95%" in text
     assert "they lie at 0.674, 1.28, 1.64, 1.96" in text
     assert "Calibration at 90%: both ends at " in text
     assert "Nested" not in bands(nested_coverages=None).fit(X, Y).summary(detail=True)
-
-
-# ---------------------------------------------------------------- refused
-
-
-@pytest.mark.parametrize("coverages", [(), (0.9, 0.5), (0.5, 1.0), 0.9, "0.9", (0.5, np.nan)])
-def test_bad_coverages_are_named(coverages):
-    with pytest.raises(ValueError, match="nested_coverages=.*: expected "):
-        bands(nested_coverages=coverages).fit(X, Y)
 
 
 def test_copies_have_no_common_places():

@@ -4,15 +4,17 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
+from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sosbands import SoSBandRegressor
 from sosbands.bands import BandSettings
 from sosbands.baselines import LocallyWeightedCP, SplitCP
+from sosbands.exceptions import RefittedWarning
 from sosbands.point_models import ModelBlend
 from sosbands.regressors import PAPER_SETTINGS
 
@@ -49,6 +51,7 @@ TABLES = {
     "texts in objects": (lambda p: p.astype(str).astype(object), "must be a table.*dtype object"),
     "dates": (lambda p: p.astype("M8[s]"), "must be a table.*datetime64"),
     "None": (lambda _: None, "must be a table.*NoneType"),
+    "wider": (lambda p: np.hstack([p, p]), "has 4 columns: expected 2, as"),
 }
 
 
@@ -92,26 +95,26 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("kind", GIVEN)
+def refused(kind, whose="estimator: output of Model.predict"):
+    return pytest.raises(ValueError, match=f"^{re.escape(whose)} {GIVEN[kind][1]}")
+
+
 @pytest.mark.parametrize("way", WAYS)
-def test_predictions_in_fit(way, kind):
-    whose = "estimator: output of the function predict" if way == "a function" else "estimator: output of Model.predict"
-    with pytest.raises(ValueError, match=f"^{re.escape(whose)} {GIVEN[kind][1]}"):
-        WAYS[way](kind).fit(X, Y)
+def test_predictions_in_fit(way):
+    whose = "output of the function predict" if way == "a function" else "output of Model.predict"
+    for kind in GIVEN if way == "given" else ("fewer rows", "NaN"):
+        with refused(kind, f"estimator: {whose}"):
+            WAYS[way](kind).fit(X, Y)
 
 
 @pytest.mark.parametrize("kind", GIVEN)
-def test_predictions_of_new_rows(kind):
+def test_predictions_of_new_rows_and_scales(kind):
     """Learning and calibration go well: the error comes with the first rows to predict."""
     model = SplitCP(Model(kind, good_calls=1)).fit(X, Y)
     for ask in (model.predict, model.predict_interval):
-        with pytest.raises(ValueError, match=f"^estimator: output of Model.predict {GIVEN[kind][1]}"):
+        with refused(kind):
             ask(X)
-
-
-@pytest.mark.parametrize("kind", GIVEN)
-def test_scales(kind):
-    with pytest.raises(ValueError, match=f"^scale_estimator: output of Model.predict {GIVEN[kind][1]}"):
+    with refused(kind, "scale_estimator: output of Model.predict"):
         LocallyWeightedCP(LinearRegression(), Model(kind)).fit(X, Y)
 
 
@@ -120,25 +123,15 @@ def test_members_of_a_blend():
         ModelBlend([Model("fewer rows"), LinearRegression()]).fit(X, Y)
 
 
-def learnt_and_used(model):
-    model.fit(X, Y).conformalize(X[:9], Y[:9] + 1).predict_interval(X[:5])
+CASES = [*((kind, calls) for kind in TABLES if kind != "wider" for calls in (0, 3)), ("wider", 2)]
 
 
-@pytest.mark.parametrize("kind", TABLES)
-@pytest.mark.parametrize("good_calls", [0, 3])
+@pytest.mark.parametrize(("kind", "good_calls"), CASES)
 def test_points(kind, good_calls):
     """In fit, and at new rows."""
     model = SoSBandRegressor(LinearRegression(), **FAST, calibration_size=None, preprocessor=Table(kind, good_calls))
     with pytest.raises(ValueError, match=f"(?s)^preprocessor: output of Table.(fit_)?transform {TABLES[kind][1]}"):
-        learnt_and_used(model)
-
-
-def test_points_with_more_columns_than_those_learnt():
-    table = Table("wider", good_calls=2)
-    TABLES["wider"] = (lambda p: np.hstack([p, p]), "")
-    model = SoSBandRegressor(LinearRegression(), **FAST, calibration_size=None, preprocessor=table)
-    with pytest.raises(ValueError, match=r"^preprocessor: output of Table.transform has 4 columns: expected 2, as"):
-        learnt_and_used(model)
+        model.fit(X, Y).conformalize(X[:9], Y[:9] + 1).predict_interval(X[:5])
 
 
 def test_errors_of_the_model_itself_say_whose_they_are():
@@ -157,3 +150,34 @@ def test_rows_of_different_lengths_and_kernels_that_fail_are_named():
             model.fit(ragged, Y[:12])
     with pytest.raises(TypeError, match="^kernel: float expected at most 1 argument"):
         SoSBandRegressor(LinearRegression(), **{**FAST, "bands": BandSettings(kernel=float)}).fit(X, Y)
+
+
+# ---------------------------------------------------------------- models that are fitted already
+
+FITTED = LinearRegression().fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SoSBandRegressor(FITTED, **FAST),
+        SoSBandRegressor(make_pipeline(StandardScaler(), LinearRegression()).fit(X, Y), **FAST),
+        SoSBandRegressor(FITTED, **FAST, calibration_size="cross", cv=2),
+        SplitCP(FITTED),
+        LocallyWeightedCP(scale_estimator=FITTED, estimator=LinearRegression()),
+    ],
+)
+def test_a_refit_is_told_once(model):
+    name = "scale_estimator" if isinstance(model, LocallyWeightedCP) else "estimator"
+    expected = f"^{name}: the LinearRegression is fitted already, but a copy .*FrozenEstimator.*clone"
+    with pytest.warns(RefittedWarning, match=expected) as heard:
+        model.fit(X, Y)
+    assert len(heard) == 1
+
+
+def test_nothing_is_told_of_models_that_are_used_as_they_are_or_that_are_not_fitted():
+    for model in (FrozenEstimator(FITTED), LinearRegression(), clone(FITTED), FITTED.predict):
+        SplitCP(model).fit(X, Y)
+    search = GridSearchCV(SplitCP(LinearRegression(), random_state=0), {"confidence_level": [0.7, 0.8]}, cv=2)
+    cross_val_score(search.fit(X, Y).best_estimator_, X, Y, cv=2)
+    clone(SplitCP(FITTED)).fit(X, Y)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import FunctionTransformer, PowerTransformer, QuantileTransformer
 
-from sosbands import SoSBandRegressor, load
+from sosbands import GaussianProcess, SoSBandRegressor, load
 from sosbands.conformal import Band, TargetScale, interval, lower_scores, upper_scores
 
 FIXED = {"base_scale": "none", "noise_features": "inputs", "lengthscale": 1.0, "width_penalty": 3.0}
@@ -107,6 +107,20 @@ def test_out_of_fold_and_cross_calibration_on_another_scale():
         by_hand = SoSBandRegressor(Ridge(), target_transform=None, **given).fit(X, np.log(y))
         assert np.allclose(model.predict_interval(new), np.exp(by_hand.predict_interval(new)), rtol=1e-9)
         assert 0.8 < model.evaluate(new, y_new)["coverage"] < 0.98
+
+
+def test_copies_share_one_scale():
+    """Each copy would choose one for itself: their ends, and their scores, could not be compared."""
+    X, y = prices(120)
+    for size in ("cross", "out-of-fold"):
+        model = SoSBandRegressor(GaussianProcess(), calibration_size=size, random_state=0).fit(X, y)
+        assert model.noise_.target is None
+        assert {copy.noise_.target for copy in model.calibration_.copies} <= {None}
+        assert model.target_transform == "auto"
+    with pytest.raises(
+        ValueError, match="target_transform='PowerTransformer': expected 'log', 'sqrt' or None"
+    ):
+        SoSBandRegressor(target_transform=PowerTransformer(), calibration_size="cross").fit(X, y)
 
 
 def test_auto_takes_the_logarithm_of_prices_and_leaves_sums_alone():

@@ -15,7 +15,7 @@ import pytest
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.linear_model import BayesianRidge, Ridge
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.preprocessing import FunctionTransformer, RobustScaler
+from sklearn.preprocessing import FunctionTransformer, PowerTransformer, RobustScaler
 from sklearn.svm import SVR
 
 from sosbands import GaussianProcess, SoSBandRegressor
@@ -110,6 +110,17 @@ KINDS = [
 @pytest.mark.parametrize(("estimator", "settings"), KINDS)
 def test_both_files_give_the_intervals_of_the_model(estimator, settings, tmp_path):
     assert_serves(fitted(estimator, **settings), data(60, seed=1)[0], tmp_path)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"target_transform": "log", "target_range": (0.2, 3)}, {"target_transform": "sqrt"}, {"target_range": (0, 2)}],
+)
+def test_targets_on_another_scale_and_with_a_range(given, tmp_path):
+    model = fitted(Ridge(), calibration_size=None, **{"target_transform": None, **given})
+    X, y = data(120)
+    y = np.exp((y - y.mean()) / y.std() / 2).clip(0.2, 2)
+    assert_serves(model.set_params(calibration_size=0.5).fit(X, y), data(60, seed=1)[0], tmp_path)
 
 
 def test_the_contract_rejects_a_file_of_another_model(ridge, tmp_path, monkeypatch):
@@ -285,6 +296,7 @@ REFUSED = [
     (lambda: fitted(nested_coverages=[0.5, 0.9]), r"nested_coverages=\[0.5, 0.9\].*fit with nested_coverages=None"),
     (lambda: SplitCP(Ridge()).fit(*data()), "model is a SplitCP: expected a fitted SoSBandRegressor"),
     (lambda: fitted(preprocessor=FunctionTransformer(np.sin)), "FunctionTransformer"),
+    (lambda: fitted(target_transform=PowerTransformer()), "target_transform: a PowerTransformer cannot be exported"),
     (lambda: fitted(noise_features="inputs", lengthscale="median", kernel=lambda X, Y: (1 + X @ Y.T) ** 2), "kernel:"),
 ]
 

@@ -256,12 +256,6 @@ def test_candidates_that_cannot_be_stated_are_not_the_best():
     assert policy.best().candidate == fine
 
 
-def test_bands_that_cover_every_row_can_be_searched_for():
-    given = replace(ALL, learning_coverages=(1.0,), noise_features=("inputs",), base_scales=("none",))
-    report = chosen(facts(), SCALE * NORMAL, given)
-    assert np.isfinite([row["criterion"] for row in report.evaluations]).mean() > 0.5
-
-
 def test_rows_that_count_differently_start_from_multipliers_of_one_row_each():
     rng = np.random.default_rng(0)
     weights = rng.uniform(0.2, 3.0, N)

@@ -12,13 +12,21 @@ from sklearn.model_selection import KFold
 from sosbands import learn_bands
 from sosbands.bands import penalty_scale
 from sosbands.bands.views import RowFacts
+from sosbands.conformal import SCORES
 from sosbands.datasets import synthetic_case
 from sosbands.kernels import StationaryKernel, median_lengthscale
 from sosbands.metrics import interval_score
 from sosbands.stats import distance_correlation, hsic
 from sosbands.tuning import Rules, TuningReport, rules, search, tune
-from sosbands.tuning.rules import COARSE, RuleSearch, candidate_lengthscales, candidate_penalties
-from sosbands.tuning.search import CRITERIA, Candidate, Given, HeldOut, Part, Search, fold_parts, interval_score_at
+from sosbands.tuning.rules import (
+    COARSE,
+    SMALLEST_LEVEL,
+    RuleSearch,
+    candidate_lengthscales,
+    candidate_penalties,
+    permutations_for,
+)
+from sosbands.tuning.search import CRITERIA, Candidate, HeldOut, Part, Search, fold_parts, interval_score_at
 
 SEARCH_RANK, SEARCH_TOL = COARSE.ranks[0], COARSE.tol
 
@@ -63,17 +71,10 @@ def test_pooled_widths_and_residuals_equal_a_direct_computation(penalty):
     run, each = searcher(), candidate(0.5, penalty)
     run.evaluate([each])
     (X, r), W, R = sample(40), np.zeros(40), np.zeros(40)
+    settings = {"normalize": run.options["normalize"], "tol": SEARCH_TOL, "rank": SEARCH_RANK}
     for held in run.folds:
         out = np.isin(np.arange(40), held)
-        bands = learn_bands(
-            X[~out],
-            r[~out],
-            lengthscale=0.5,
-            symmetry_penalty=penalty,
-            normalize=run.options["normalize"],
-            tol=SEARCH_TOL,
-            rank=SEARCH_RANK,
-        )
+        bands = learn_bands(X[~out], r[~out], lengthscale=0.5, symmetry_penalty=penalty, **settings)
         assert bands.gap <= SEARCH_TOL
         lo, up = bands.lower(X[out]), bands.upper(X[out])
         W[out], R[out] = lo + up, np.abs(r[out] - (up - lo) / 2)
@@ -139,15 +140,6 @@ def test_interval_score_where_ends_cross():
     assert interval_score_at(centred(W, R), 0.8) == pytest.approx(10 * 0.5 / 10)
 
 
-def test_interval_score_prefers_the_true_bands():
-    rng = np.random.default_rng(0)
-    x = rng.uniform(size=2000)
-    R = np.abs((0.2 + x) * rng.standard_normal(2000))
-    scores = [CRITERIA["interval-score"](centred(W, R)) for W in (0.2 + x, np.ones(2000), 1.2 - x)]
-    assert scores[0] > scores[1] > scores[2]
-    assert np.isfinite(CRITERIA["interval-score"](centred(np.ones(2), R[:2])))
-
-
 def test_constant_widths_have_criterion_zero():
     held = centred(np.full(30, 2.0), np.arange(30.0))
     assert CRITERIA["hsic"](held) == CRITERIA["dcor"](held) == 0
@@ -166,6 +158,94 @@ def test_every_candidate_has_the_same_folds(monkeypatch):
     tune(X, r, cv=3, random_state=0, rules=Rules(symmetry_test="bootstrap", independence=None))
     assert [count for _, count in seen] == [6, 6, 6]
     assert sorted(i for held, _ in set(seen) for i in held) == list(range(30))
+
+
+# ---------------------------------------------------------------- conformal scores
+
+EACH = candidate(0.5, 1.0)
+
+
+def held_out(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    below, above = rng.uniform(0.5, 2.0, (2, n))
+    z = rng.gamma(1.5, size=n) - 1.5
+    return HeldOut(below, above, z * np.where(z > 0, above, below))
+
+
+def scaled(held):
+    return replace(held, score=SCORES["scaled"].fitted(held.below.mean(), held.above.mean()))
+
+
+def evaluated():
+    run = searcher()
+    run.evaluate([EACH])
+    return run
+
+
+@pytest.mark.parametrize("level", [0.7, 0.8, 0.9])
+def test_the_interval_score_of_scaled_bands_by_hand(level):
+    held = scaled(held_out())
+    m, r = 7.0, held.residuals
+    S = np.maximum(-r / held.below, r / held.above)
+    q = np.sort(S)[int(np.ceil(level * 61)) - 1]
+    expected = interval_score(m + r, m - q * held.below, m + q * held.above, level)
+    assert interval_score_at(held, level) == pytest.approx(expected, rel=1e-12)
+
+
+def test_hsic_and_dcor_do_not_ask_the_score():
+    held = held_out()
+    for name in ("hsic", "dcor"):
+        assert CRITERIA[name](held) == CRITERIA[name](scaled(held))
+    assert CRITERIA["interval-score"](held) != CRITERIA["interval-score"](scaled(held))
+
+
+def test_a_factor_of_the_bands_changes_nothing_for_the_scaled_score_only():
+    held = held_out()
+    thrice = replace(held, below=3 * held.below, above=3 * held.above)
+    assert CRITERIA["interval-score"](scaled(thrice)) == pytest.approx(CRITERIA["interval-score"](scaled(held)))
+    assert CRITERIA["interval-score"](thrice) < CRITERIA["interval-score"](held) - 0.1
+
+
+def test_some_rows_keep_their_floors():
+    held = scaled(held_out())
+    some = held.take(np.array([3, 3, 5]))
+    assert some.score.floors == held.score.floors
+    np.testing.assert_array_equal(some.below, held.below[[3, 3, 5]])
+    assert len(some) == 3
+
+
+def test_floors_are_those_of_the_rows_that_were_learnt_from():
+    run, (X, r) = evaluated(), sample()
+    assert run.held_out(EACH, "added").score.name == "added"
+    means = []
+    for held in run.folds:
+        others = np.setdiff1d(np.arange(40), held)
+        settings = {"lengthscale": 0.5, "symmetry_penalty": 1.0, "normalize": run.options["normalize"]}
+        bands = learn_bands(X[others], r[others], tol=SEARCH_TOL, rank=SEARCH_RANK, **settings)
+        assert bands.gap <= SEARCH_TOL
+        means.append((bands.values_lower.mean(), bands.values_upper.mean()))
+    assert run.held_out(EACH, "scaled").score.floors == pytest.approx(0.05 * np.mean(means, axis=0), rel=1e-9)
+
+
+def test_floors_of_the_held_out_rows_would_be_others():
+    """A broken rule that the test above must tell from the right one."""
+    held = evaluated().held_out(EACH, "scaled")
+    assert held.score.floors != pytest.approx((0.05 * held.below.mean(), 0.05 * held.above.mean()), rel=1e-3)
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_a_search_by_each_score():
+    X, r = sample()
+    options = {"cv": 3, "random_state": 0, "rules": Rules(symmetry_test="bootstrap", n_permutations=39)}
+    plain, added, other = (
+        tune(X, r, **each, **options) for each in ({}, {"conformal_score": "added"}, {"conformal_score": "scaled"})
+    )
+    values = [[row["criterion"] for row in report.evaluations] for report in (plain, added, other)]
+    assert values[0] == values[1]
+    assert not set(values[0]) & set(values[2])
+    assert plain.symmetry == added.symmetry
+    with pytest.raises(ValueError, match=r"conformal_score='times': expected one of \['added', 'scaled'\]"):
+        tune(X, r, conformal_score="times")
 
 
 # ---------------------------------------------------------------- decision
@@ -272,17 +352,6 @@ def test_fixed_penalty():
         assert found.sentence.endswith("the best lengthscale by hsic at the given symmetry penalty.")
 
 
-def test_fixed_lengthscale():
-    ell = np.array([0.3])
-    given = Given(ell)
-    found = decided({(given, 0.0): 0.3, (given, np.inf): 0.2}, given=ell, symmetry_test=None)
-    assert found.lengthscale is ell
-    assert found.independence is found.symmetry is None
-    assert found.sentence == "Best by hsic: independent bands below and above."
-    both = decided({(given, 0.0): 0.3}, given=ell)
-    assert both.sentence == "Lengthscale and symmetry penalty as given."
-
-
 def test_the_papers_rules():
     found = decided(GRID, symmetry_test="kruskal-wallis", independence="naive", n_replicates=20)
     assert found.independence.name == "permutation"
@@ -306,22 +375,30 @@ def test_bootstrap_rule():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"criterion": "mse"}, {"symmetry_test": "t"}, {"independence": "t"}, {"level": 1.0}, {"n_permutations": 0}]
-    + [{"n_replicates": 1.5}, {"n_permutations": 18}, {"level": "a"}, {"seed": -1}],
+    ("option", "value"),
+    [("criterion", "mse"), ("symmetry_test", "t"), ("independence", "t"), ("level", 1.0), ("level", "a")]
+    + [("n_permutations", 0), ("n_permutations", 18), ("n_replicates", 1.5), ("seed", -1)],
 )
-def test_rules_name_what_is_wrong(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
-        Rules(**options)
+def test_rules_name_what_is_wrong(option, value):
+    with pytest.raises(ValueError, match=option):
+        Rules(**{option: value})
+
+
+@pytest.mark.parametrize(("level", "count"), [(0.5, 199), (0.05, 199), (0.01, 999), (0.001, 9999), (1e-4, 9999)])
+def test_permutations_of_a_level(level, count):
+    assert permutations_for(level) == Rules(level=level).permutations == count
+    assert (count + 1) * level >= 1
+    expected = "^level=.*: expected at least 0.0001, as p-values of the 9999 permutations made at most are"
+    with pytest.raises(ValueError, match=expected):
+        Rules(level=np.nextafter(SMALLEST_LEVEL, 0))
 
 
 # ---------------------------------------------------------------- whole runs
 
 
 @pytest.mark.parametrize(("number", "finite"), [(5, True), (1, False)])
-def test_synthetic_cases(number, finite, monkeypatch):
-    monkeypatch.setattr(rules, "PENALTIES", (0.0, 1.0, np.inf))
-    monkeypatch.setattr(rules, "FACTORS", (0.25, 0.6))
+@pytest.mark.usefixtures("small_grid")
+def test_synthetic_cases(number, finite):
     case = synthetic_case(number)
     X, y = case.sample(100, 0)
     report = tune(X, y - case.location(X), random_state=0, cv=4)
@@ -467,9 +544,7 @@ def test_many_rows_are_searched_on_a_sample(monkeypatch):
     X, r = sample(90)
     report = tune(X, r, cv=2, random_state=0)
     assert report.n_rows == 40
-    assert rows_of(report) == rows_of(tune(X, r, cv=2, random_state=0))
-    K = RBF(0.5)(X)
-    other = tune(K, r, kernel="precomputed", normalize=False, cv=2, random_state=0)
+    other = tune(RBF(0.5)(X), r, kernel="precomputed", normalize=False, cv=2, random_state=0)
     np.testing.assert_array_equal(other.rows, report.rows)
     assert (len(np.unique(report.rows)), report.rows.max() < 90) == (40, True)
 
@@ -495,12 +570,10 @@ def test_skew_that_changes_direction_is_not_taken_for_constant():
     """Sizes are the same everywhere, but the tail points down on the left and up on the right."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (200, 1))
-    r = np.sign(X[:, 0]) * (rng.exponential(size=200) - 1)
-    report = tune(X, r, cv=3, random_state=0)
+    report = tune(X, np.sign(X[:, 0]) * (rng.gamma(0.15, size=200) - 0.15), cv=3, random_state=0)
     assert report.independence.p_value > 0.05 >= report.symmetry.p_value
-    assert np.isfinite(report.symmetry_penalty)
     assert np.isinf([row["lengthscale"] for row in report.evaluations]).any()  # constant bands were a candidate
-    assert np.isfinite(report.lengthscale)
+    assert np.isfinite([report.symmetry_penalty, report.lengthscale]).all()  # 30 % better, whatever the folds
 
 
 @pytest.mark.usefixtures("small_grid")
@@ -609,9 +682,8 @@ def test_zero_residuals():
     assert report.homoscedastic
     assert (report.lengthscale, report.symmetry_penalty, len(report.evaluations)) == (np.inf, np.inf, 0)
     assert "All residuals are zero" in repr(report)
-    report = tune(
-        X, np.eye(12)[0], cv=3, random_state=0, rules=Rules(independence=None, symmetry_test=None)
-    )  # one fold learns from zeros only
+    untested = Rules(independence=None, symmetry_test=None)
+    report = tune(X, np.eye(12)[0], cv=3, random_state=0, rules=untested)  # one fold learns from zeros only
     assert np.isfinite(report.to_frame().criterion).all()
 
 

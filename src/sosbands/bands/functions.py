@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from sosbands._arguments import check
 from sosbands._threads import ONE_THREAD, cached_property
 from sosbands._types import Array
 from sosbands.kernels import KernelFeatures
@@ -48,8 +49,7 @@ class SoSFunction:
             raise ValueError(f"B has shape {np.shape(self.B)}: expected {self.features.rank} rows, one per feature")
         for name in ("ridge", "beyond"):
             value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0):
-                raise ValueError(f"{name}={value!r}: expected a finite number >= 0")
+            check(name, value, bool(np.isfinite(value) and value >= 0), "a finite number >= 0")
 
     @property
     def rank(self) -> int:
@@ -83,11 +83,7 @@ class SoSFunction:
 
     @cached_property
     def _weights(self) -> Array | None:
-        """``C = L^-T B``, by which ``B' Phi(x) = C' k_P(x)`` takes r instead of p operations for each kernel value.
-
-        None where rounding might be seen in the function: with ``R = L' C - B`` what it changes of a square is at most
-        ``||R|| sqrt(k(x, x))``, and what rounding of the kernel does at most that times the sums of ``|C|``.
-        """
+        """``C = L^-T B``, by which ``B' Phi(x) = C' k_P(x)`` takes r instead of p operations for each kernel value."""
         f, L = self.features, self.features.L
         if self.ridge or not f.support_rank:
             return None
@@ -95,6 +91,8 @@ class SoSFunction:
         C: Array = solve_triangular(L, B, lower=True, trans="T", check_finite=False)
         at_landmarks = L @ B + (f.constant * self.B[0] if f.constant else 0.0)
         largest = float(np.sqrt(np.square(at_landmarks).sum(axis=1).max(initial=0.0)))
+        # None where rounding might be seen: with R = L' C - B it changes a square by at most ||R|| sqrt(k(x, x)), and
+        # rounding of the kernel by at most that times the sums of |C|
         error = np.linalg.norm(L.T @ C - B) + self._landmark_kernel.rounding * np.linalg.norm(np.abs(C).sum(axis=0))
         return C if 2 * error <= PRODUCT_ERROR * largest else None
 
@@ -131,8 +129,8 @@ def deployed_pair(lower: SoSFunction, upper: SoSFunction) -> tuple[SoSFunction, 
 def evaluate_pair(lower: SoSFunction, upper: SoSFunction, X: Any) -> tuple[Array, Array, Array]:
     """Values of both functions and the support of X, with each feature computed once.
 
-    The support ``||Phi(x)||^2 / k(x, x)``, without a constant among the features, is 1 at the learning points and tends
-    to 0 far from them; with different features below and above it is the smaller of the two.
+    The support ``||Phi(x)||^2 / k(x, x)`` (without the constant; of two the smaller) is 1 at the learning points and
+    tends to 0 far from them.
     """
     empty = np.zeros(0)
     found = zip((empty, empty, empty), *_blocks(lower, upper, X), strict=True)
@@ -149,9 +147,12 @@ def _blocks(lower: SoSFunction, upper: SoSFunction, X: Any) -> Iterator[tuple[Ar
     first, second = lower.features, upper.features
     if second is first and lower._weights is not None and upper._weights is not None:
         # from kernel values against the landmarks alone
-        for K in first.kernel_blocks(X, lower._landmark_kernel):
+        q = first.support_rank
+        for K in lower._landmark_kernel.blocks(first.check_points(X), first.block_rows):
             below = lower._products(K)
-            yield below, below if upper is lower else upper._products(K), first.kept_by_first(K) / first.support_level
+            Phi = solve_triangular(first.L[:q, :q], K[:, :q].T, lower=True, check_finite=False)
+            kept = np.asarray(np.square(Phi).sum(axis=0))
+            yield below, below if upper is lower else upper._products(K), kept / first.support_level
         return
     # from the features, which take a triangular solve with all landmarks
     rows = min(first.block_rows, second.block_rows)

@@ -149,8 +149,8 @@ def learn_band_path(
             f"{len(given)} of symmetry_penalties, width_penalties and learning_coverages were given: expected one"
         )
     ((name, values),) = given
-    read = literal("learn_band_path", settings)
-    return _sequence(X, residuals, [read.replace(**{name: value}) for value in values], sample_weight)
+    wanted = [{name: value} for value in values]
+    return _sequence("learn_band_path", X, residuals, wanted, settings, sample_weight)
 
 
 def learn_band_sequence(
@@ -175,9 +175,7 @@ def learn_band_sequence(
         Multipliers that these start from, where there are any, instead of the last solution; with rows outside, so that
         their ceiling tells their unit.
     """
-    read = literal("learn_band_sequence", settings)
-    each = [one if isinstance(one, BandSettings) else read.replace(**one) for one in wanted]
-    return _sequence(X, residuals, each, sample_weight, starts=starts)
+    return _sequence("learn_band_sequence", X, residuals, wanted, settings, sample_weight, starts)
 
 
 def learn_band_grid(
@@ -194,11 +192,10 @@ def learn_band_grid(
     Penalties are run through upwards and downwards in turn, so that neighbours follow one another. Yields the positions
     of lengthscale and penalty with each solution; all other arguments are those of :func:`learn_band_path`.
     """
-    read = literal("learn_band_grid", settings)
     columns = range(len(symmetry_penalties))
     order = [(i, j) for i in range(len(lengthscales)) for j in (columns if i % 2 == 0 else reversed(columns))]
-    wanted = [read.replace(lengthscale=lengthscales[i], symmetry_penalty=symmetry_penalties[j]) for i, j in order]
-    solutions = _sequence(X, residuals, wanted, sample_weight)
+    wanted = [{"lengthscale": lengthscales[i], "symmetry_penalty": symmetry_penalties[j]} for i, j in order]
+    solutions = _sequence("learn_band_grid", X, residuals, wanted, settings, sample_weight)
     return ((i, j, solution) for (i, j), solution in zip(order, solutions, strict=True))
 
 
@@ -211,14 +208,18 @@ def literal(function: str, settings: dict[str, Any]) -> BandSettings:
 
 
 def _sequence(
+    function: str,
     X: Any,
     residuals: Any,
-    wanted: list[BandSettings],
-    sample_weight: Any = None,
+    wanted: Sequence[BandSettings | Mapping[str, Any]],
+    settings: dict[str, Any],
+    sample_weight: Any,
     starts: Sequence[DualPoint | None] = (),
 ) -> Iterator[BandSolution]:
     """Whatever is wrong is said at once, before the first solve; solutions come as they are asked for."""
-    setups = _prepared(X, residuals, wanted, sample_weight)
+    read = literal(function, settings)
+    each = [one if isinstance(one, BandSettings) else read.replace(**one) for one in wanted]
+    setups = _prepared(X, residuals, each, sample_weight)
     if not setups or not setups[0].r.any():
         return (setup.zero_solution() for setup in setups)
     return _solved(setups, starts)

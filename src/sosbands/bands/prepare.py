@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array
 
 from sosbands._arguments import naming, read_numbers, read_weights
 from sosbands._threads import ONE_THREAD, cached_property
-from sosbands._types import AnyArray, Array, IntArray
+from sosbands._types import AnyArray, Array
 from sosbands.bands.functions import SoSFunction
 from sosbands.bands.settings import BandSettings, PenaltyScale, SymmetryPenalty, is_auto
 from sosbands.bands.solution import BandSolution
@@ -53,7 +53,20 @@ class BandData:
     @classmethod
     def read(cls, X: Any, residuals: Any, kernel: Any, sample_weight: Any = None) -> BandData:
         """Check what the user gives."""
-        points = _check_points(X, kernel)
+        precomputed = isinstance(kernel, str) and kernel == "precomputed"
+        if callable(kernel) and not hasattr(kernel, "diag"):  # a function of the user's, of whatever it compares
+            points: AnyArray = np.asarray(X)
+            if points.ndim == 0 or len(points) == 0:
+                raise ValueError(f"X has shape {points.shape}: expected at least one learning point")
+        else:
+            dtype = [np.float64, np.float32] if precomputed else np.float64
+            with naming("X"), np.errstate(over="ignore", invalid="ignore"):  # of scikit-learn's sum of all entries
+                points = check_array(X, dtype=dtype, input_name="X")
+        if precomputed:
+            if points.shape[0] != points.shape[1]:
+                raise ValueError(f"X has shape {points.shape}: a precomputed kernel matrix must be square")
+            if not np.allclose(points, points.T, rtol=1e-6, atol=1e-8 * float(np.abs(points).max())):
+                raise ValueError("X: a precomputed kernel matrix must be symmetric")
         r = read_numbers("residuals", residuals)
         if r.shape != (len(points),):
             raise ValueError(f"residuals have shape {r.shape}: expected ({len(points)},), one per row of X")
@@ -84,44 +97,23 @@ class BandData:
         return PreparedBands(self.r, self.weights, lower, upper, spaces[0], spaces[-1], variance, settings, scale)
 
 
-def _check_points(X: Any, kernel: Any) -> AnyArray:
-    """Learning points as an array; numbers unless the kernel is a callable of its own."""
-    if callable(kernel) and not hasattr(kernel, "diag"):
-        points: AnyArray = np.asarray(X)
-        if points.ndim == 0 or len(points) == 0:
-            raise ValueError(f"X has shape {points.shape}: expected at least one learning point")
-        return points
-    precomputed = isinstance(kernel, str) and kernel == "precomputed"
-    dtype = [np.float64, np.float32] if precomputed else np.float64
-    with naming("X"), np.errstate(over="ignore", invalid="ignore"):  # of scikit-learn's sum of all entries
-        points = check_array(X, dtype=dtype, input_name="X")
-    if precomputed:
-        if points.shape[0] != points.shape[1]:
-            raise ValueError(f"X has shape {points.shape}: a precomputed kernel matrix must be square")
-        if not np.allclose(points, points.T, rtol=1e-6, atol=1e-8 * float(np.abs(points).max())):
-            raise ValueError("X: a precomputed kernel matrix must be symmetric")
-    return points
-
-
 @dataclass(frozen=True, eq=False)
 class PreparedBands:
     """Points, residuals, kernels and settings of one problem, and what it shares with others on the same kernels.
 
-    What is below is the same object as what is above if both sides have the same features; `below` and `above` are
-    these in the solver's units, `variance` the largest of the kernel, `scale` has the units of the penalties, if they
-    are normalised. The solver knows of no weights: with features ``sqrt(w_i) Phi(X_i)`` and residuals ``w_i r_i`` every
-    row has the function value ``w_i f(X_i)``, and so pays w_i times as much for its width and for what it lies outside.
+    The solver knows of no weights: with features ``sqrt(w_i) Phi(X_i)`` and residuals ``w_i r_i`` every row has the
+    value ``w_i f(X_i)``, and so pays w_i times as much for its width and for what it lies outside.
     """
 
     r: Array
     weights: Array | None
-    lower: KernelFeatures
+    lower: KernelFeatures  # the same object as above if both sides have the same features
     upper: KernelFeatures
-    below: FeatureSpace
+    below: FeatureSpace  # the features in the solver's units
     above: FeatureSpace
-    variance: float
+    variance: float  # the largest of the kernel
     settings: BandSettings
-    scale: PenaltyScale | None = None
+    scale: PenaltyScale | None = None  # units of the penalties, if they are normalised
 
     def with_settings(self, settings: BandSettings, r: Array | None = None) -> PreparedBands:
         """Other settings on the same features, and other residuals; the units of the penalties stay what they are."""
@@ -143,9 +135,18 @@ class PreparedBands:
     @cached_property
     def sides(self) -> tuple[SideTerm, SideTerm]:
         """Both sides in the solver's units, which do not depend on the symmetry penalty."""
-        if self.settings.cost.is_hard:
-            _check_reachable(self.lower, np.maximum(-self.r, 0.0))
-            _check_reachable(self.upper, np.maximum(self.r, 0.0))
+        for features, r in ((self.lower, -self.r), (self.upper, self.r)) if self.settings.cost.is_hard else ():
+            # rows that only operators beyond double precision would cover, of size r_i / ||Phi(X_i)||^2
+            sizes, r = np.square(features.V).sum(axis=0), np.maximum(r, 0.0)
+            asked = r / (r.max(initial=0.0) or 1.0)
+            (unreachable,) = np.nonzero(asked * sizes.max() > LARGEST_OPERATOR * sizes)
+            if unreachable.size:
+                row = unreachable[0]
+                raise InfeasibleProblemError(
+                    f"the features nearly vanish at row {row} (and {unreachable.size - 1} more), whose residual is not "
+                    f"zero: ||Phi(x)||^2 is {sizes[row] / sizes.max():.1g} of the largest. Raise `rank`, use another "
+                    "kernel, a longer lengthscale, `constant=True`, or `learning_coverage` below 1"
+                )
         lower = SideTerm(self.below, self.units.cost)
         return lower, lower if self.above is self.below else SideTerm(self.above, self.units.cost)
 
@@ -180,10 +181,13 @@ class PreparedBands:
         values_lower, values_upper = units.rms * lower.f / weights, units.rms * upper.f / weights
         violation = certificate.violation
         if self.weights is not None:
-            outside = max(float(np.max(-self.r - values_lower)), float(np.max(self.r - values_upper)), 0.0)
-            violation = outside / (root_mean_square(self.r) or 1.0)
-        ceiling = units.cost.ceiling(len(self.r))
-        below, above = _shaping(point.gamma_lo, ceiling), _shaping(point.gamma_up, ceiling)
+            farthest = max(float(np.max(-self.r - values_lower)), float(np.max(self.r - values_upper)), 0.0)
+            violation = farthest / (root_mean_square(self.r) or 1.0)
+        gammas, ceiling = (point.gamma_lo, point.gamma_up), units.cost.ceiling(len(self.r))
+        positive = [gamma > ACTIVE * gamma.max(initial=0.0) for gamma in gammas]
+        outside = [gamma >= (1 - ACTIVE) * ceiling for gamma in gammas]
+        active_lower, active_upper = (np.flatnonzero(p & ~out) for p, out in zip(positive, outside, strict=True))
+        outside_lower, outside_upper = (np.flatnonzero(p & out) for p, out in zip(positive, outside, strict=True))
         # A = rms / variance A'
         size = units.rms / units.variance
         sums = [(self.lower, lower), (self.upper, upper)]
@@ -204,10 +208,10 @@ class PreparedBands:
             decompositions=result.decompositions,
             seconds=result.seconds,
             rank=(lower.B.shape[1], upper.B.shape[1]),
-            active_lower=below[0],
-            active_upper=above[0],
-            outside_lower=below[1],
-            outside_upper=above[1],
+            active_lower=active_lower,
+            active_upper=active_upper,
+            outside_lower=outside_lower,
+            outside_upper=outside_upper,
             values_lower=values_lower,
             values_upper=values_upper,
             dual=replace(
@@ -233,33 +237,11 @@ class PreparedBands:
         )
 
 
-def _check_reachable(features: KernelFeatures, r: Array) -> None:
-    """Refuse rows that only operators beyond double precision would cover: of size ``r_i / ||Phi(X_i)||^2``."""
-    sizes = np.square(features.V).sum(axis=0)
-    asked = r / (r.max(initial=0.0) or 1.0)
-    (unreachable,) = np.nonzero(asked * sizes.max() > LARGEST_OPERATOR * sizes)
-    if unreachable.size:
-        row = unreachable[0]
-        raise InfeasibleProblemError(
-            f"the features nearly vanish at row {row} (and {unreachable.size - 1} more), whose residual is not zero: "
-            f"||Phi(x)||^2 is {sizes[row] / sizes.max():.1g} of the largest. Raise `rank`, use another kernel, a "
-            "longer lengthscale, `constant=True`, or `learning_coverage` below 1"
-        )
-
-
-def _shaping(gamma: Array, ceiling: float) -> tuple[IntArray, IntArray]:
-    """Rows on the band and rows outside it, by their multipliers."""
-    outside = gamma >= (1 - ACTIVE) * ceiling
-    positive = gamma > ACTIVE * gamma.max(initial=0.0)
-    return np.flatnonzero(positive & ~outside), np.flatnonzero(positive & outside)
-
-
 @dataclass(frozen=True)
 class SolverUnits:
-    """Units of one problem: `rms` of the residuals, the largest `variance` of the kernel, that of the `multiplier`.
+    """With ``r' = r/rms``, ``V' = V/sqrt(variance)``, ``A' = variance A/rms``: the units of one problem.
 
-    With ``r' = r / rms``, ``V' = V / sqrt(variance)`` and ``A' = variance A / rms`` the objective of the `given` cost
-    is ``value = 2 lam2 rms^2 / variance^2`` times the objective with `cost`, in which lam2 is 1/2.
+    The objective of the `given` cost is ``value = 2 lam2 rms^2/variance^2`` times that of `cost`, in which lam2 is 1/2.
     """
 
     rms: float

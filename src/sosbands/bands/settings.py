@@ -26,15 +26,12 @@ SMALLEST_TAU = 1e-9  # the price of a row outside, 1/tau, multiplies rounding: w
 
 @dataclass(frozen=True)
 class SymmetryPenalty:
-    """The penalty on the difference of the sides: nuclear and squared Frobenius, or 0 and that of the training set.
-
-    At so many `rows` of the learning points, always the same, the training-set penalty is taken, and counts for all.
-    """
+    """The penalty on the difference of the sides: nuclear and squared Frobenius, or 0 and that of the training set."""
 
     lam_pen1: float
     lam_pen2: float
     kind: str
-    rows: int | None = None
+    rows: int | None = None  # of so many learning points, always the same, the training-set penalty counts for all
 
     @property
     def is_asymmetric(self) -> bool:
@@ -140,7 +137,17 @@ class BandSettings:
         fine = is_auto(coverage) or (is_number(coverage) and 0 < coverage <= 1)
         check("learning_coverage", coverage, bool(fine), "a number in (0, 1]")
         check_choice("symmetry_kind", self.symmetry_kind, KINDS)
-        self._check_symmetry(self.symmetry_penalty)
+        given = self.symmetry_penalty  # a number, or for the operator kind a pair
+        if not is_auto(given):
+            is_pair = isinstance(given, (tuple, list))
+            pair = list(given) if is_pair else [0.0, given]
+            known = not is_pair or (self.symmetry_kind == "operator" and len(pair) == 2)
+            expected = "a number >= 0, or for symmetry_kind='operator' a pair (nuclear, squared Frobenius)"
+            check("symmetry_penalty", given, known, expected)
+            for value in pair:
+                check("symmetry_penalty", value, _is_size(value), "a number >= 0 or inf")
+            expected = "another pair: a nuclear penalty needs a squared Frobenius penalty > 0 beside it"
+            check("symmetry_penalty", given, not (pair[1] == 0 and 0 < pair[0] < np.inf), expected)
         check("tol", self.tol, is_fraction(self.tol), "a number in (0, 1)")
         known = isinstance(self.normalize, (bool, np.bool_, PenaltyScale))
         known = known or (isinstance(self.normalize, str) and self.normalize == "residuals")
@@ -158,20 +165,6 @@ class BandSettings:
         for side in ell.values() if isinstance(ell, dict) else [ell]:
             d = len(side) if isinstance(side, (list, tuple, np.ndarray)) and np.ndim(side) == 1 else 1
             resolve_kernel(self.kernel, "median" if is_auto(side) else side, np.zeros((2, max(1, d))))
-
-    def _check_symmetry(self, given: Any) -> None:
-        """A number, or for the operator kind a pair."""
-        if is_auto(given):
-            return
-        pair = list(given) if isinstance(given, (tuple, list)) else [0.0, given]
-        known = not isinstance(given, (tuple, list)) or (self.symmetry_kind == "operator" and len(pair) == 2)
-        expected = "a number >= 0, or for symmetry_kind='operator' a pair (nuclear, squared Frobenius)"
-        check("symmetry_penalty", given, known, expected)
-        for value in pair:
-            check("symmetry_penalty", value, _is_size(value), "a number >= 0 or inf")
-        fine = not (pair[1] == 0 and 0 < pair[0] < np.inf)
-        expected = "another pair: a nuclear penalty needs a squared Frobenius penalty > 0 beside it"
-        check("symmetry_penalty", given, fine, expected)
 
     # ------------------------------------------------------------ what they say
 

@@ -18,24 +18,13 @@ LEAST_SCALE = 0.05  # of its mean over the learning rows: a tiny scale must not 
 
 @dataclass(frozen=True, eq=False)
 class RowFacts:
-    """What is known of n rows before any band: of learning rows by models that have not seen them.
+    """What is known of n rows before any band: of learning rows by models that have not seen them."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (n, d)
-        Inputs as the preprocessor gives them.
-    prediction : ndarray of shape (n,)
-    scales : mapping from str to ndarray of shape (n,)
-        Base scales by name: "model", the standard deviation that the point model gives, or how far its own ends reach
-        below and above, shape (n, 2), and "forest", the size of residuals that a forest predicts.
-    lengthscales : ndarray of shape (d,), optional
-        Of a point model that has one for each of the inputs, at learning rows.
-    """
-
-    points: Array
+    points: Array  # (n, d), inputs as the preprocessor gives them
     prediction: Array
+    # "model": standard deviations by the point model, or how far its ends reach, (n, 2); "forest": sizes of residuals
     scales: Mapping[str, Array]
-    lengthscales: Array | None = None
+    lengthscales: Array | None = None  # (d,), of a point model that has one for each of the inputs, at learning rows
 
     def __len__(self) -> int:
         return len(self.prediction)
@@ -50,30 +39,17 @@ class RowFacts:
 class NoiseView:
     """A base scale and noise features, in units of the learning rows.
 
-    Attributes
-    ----------
-    base_scale : str
-        "none", the name of a scale, or "both", the geometric mean of the two.
-    noise_features : str
-        Some of "inputs", "lengthscales" (inputs over those of the point model), "prediction" and "scale" (the
-        logarithm of every base scale that there is), joined by "+".
-    center, spread : ndarray
-        Mean and standard deviation of the columns that are no inputs.
-    least : float
-        No base scale is taken for less.
-    lengthscales : ndarray or None
-        Of the point model, where the features are inputs over them.
-    logged : tuple of str
-        Scales whose logarithms are features.
+    The scale is "none", the name of one, or "both", the geometric mean of the two; features are some of "inputs",
+    "lengthscales" (inputs over them), "prediction" and "scale" (logarithms of every base scale), joined by "+".
     """
 
     base_scale: str
     noise_features: str
-    center: Array
+    center: Array  # mean and standard deviation of the columns that are no inputs
     spread: Array
-    least: float
-    lengthscales: Array | None = None
-    logged: tuple[str, ...] = ()
+    least: float  # no base scale is taken for less
+    lengthscales: Array | None = None  # of the point model, where the features are inputs over them
+    logged: tuple[str, ...] = ()  # scales whose logarithms are features
 
     @classmethod
     def of(cls, base_scale: str, noise_features: str, facts: RowFacts) -> NoiseView:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sosbands._arguments import check
 from sosbands.baselines.cqr import GradientBoostingCQR, QuantileForestCQR
 from sosbands.baselines.gaussian import HomoscedasticGP
 from sosbands.baselines.split import LocallyWeightedCP, SplitCP
@@ -55,8 +56,7 @@ def make_method(name: str, **settings: Any) -> SplitRegressor:
         comparison: a method without such a parameter goes without it (a forest has no `estimator` around which to put
         its band).
     """
-    if name not in METHODS:
-        raise ValueError(f"name={name!r}: expected one of {sorted(METHODS)}")
+    check("name", name, name in METHODS, f"one of {sorted(METHODS)}")
     known = METHODS[name]._get_param_names()
     unknown = [setting for setting in settings if setting not in known and setting not in COMMON]
     if unknown:

@@ -31,7 +31,6 @@ class _QuantileBand(SplitRegressor):
 
     _checks = {"quantiles": rule("quantiles", _is_pair_of_levels, "None or two increasing levels in (0, 1)")}
     quantiles: Any
-    levels_: Array
 
     def _set_levels(self) -> None:
         """The levels to learn: lower, median, upper."""
@@ -75,7 +74,6 @@ class QuantileForestCQR(_QuantileBand):
     """
 
     fit: Any = fit_alike  # what is learnt knows no weights, as scikit-learn reads from the signature
-    forest_: Any
 
     def __init__(
         self,
@@ -118,10 +116,7 @@ class QuantileForestCQR(_QuantileBand):
         say(f"{self.n_estimators} trees grown on {len(data)} rows")
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickling and saving: the compiled part of the forest as plain arrays.
-
-        quantile-forest cannot read its own part back from memory-mapped files, nor skops write it.
-        """
+        """The compiled part of the forest as plain arrays, which memory-mapped files and skops can hold."""
         state = dict(super().__getstate__())
         if "forest_" in state:
             bare = copy(state["forest_"])
@@ -173,9 +168,6 @@ class GradientBoostingCQR(_QuantileBand):
     levels_ : ndarray of shape (3,)
         Levels of the lower end, of the point prediction (the median), and of the upper end.
     """
-
-    models_: list[Any]
-    n_iter_: int
 
     def __init__(
         self,

@@ -17,11 +17,7 @@ from sosbands.tables.rows import LearningData, Rows
 
 
 def normal_band(mean: Array, deviation: Array, conformal_score: str, level: float) -> Band:
-    """Uncalibrated band of ``N(mean, deviation^2)``, both of shape (n,).
-
-    "additive": ``mean -+ z deviation`` with z the normal quantile of `level`, and calibration adds a constant (the
-    score of CQR). "normalized": calibration finds the multiple of the deviation (the score ``|y - mean|/deviation``).
-    """
+    """Uncalibrated band of ``N(mean, deviation^2)``, both of shape (n,), as `HomoscedasticGP` says."""
     if conformal_score == "normalized":
         return Band(mean, mean, deviation)
     z = float(norm.isf((1 - level) / 2))
@@ -37,8 +33,6 @@ class NormalBaseline(SplitRegressor):
 
     _checks = {"conformal_score": one_of("conformal_score", ("additive", "normalized"))}
     conformal_score: Any
-    conformal_score_: str
-    band_level_: float
 
     def _learn_process(self, points: Array, data: LearningData) -> None:
         raise NotImplementedError
@@ -80,9 +74,6 @@ class HomoscedasticGP(NormalBaseline):
     conformal_score_, band_level_ : str, float
         Score in use, and level of the additive band before calibration.
     """
-
-    estimator_: GaussianProcess
-    n_iter_: int
 
     def __init__(
         self,

@@ -44,8 +44,6 @@ class SplitCP(SplitRegressor):
         The fitted point model.
     """
 
-    estimator_: Any
-
     def __init__(
         self,
         estimator: Any = None,
@@ -68,13 +66,9 @@ class SplitCP(SplitRegressor):
 
     def _learn(self, data: LearningData, rng: np.random.RandomState) -> None:  # noqa: ARG002
         model = point_model(self.estimator, len(data), self.random_state)
-        self.estimator_ = fit_model(model, self._seen_by_model(data), data.y, data.weights)
-        say(f"point model {type(self.estimator_).__name__} fitted to {len(data)} rows")
-
-    def _seen_by_model(self, data: LearningData) -> Any:
-        """What the point model sees of the learning rows."""
         self.reader_, X = self.reader_.as_numbers(data)
-        return X
+        self.estimator_ = fit_model(model, X, data.y, data.weights)
+        say(f"point model {type(self.estimator_).__name__} fitted to {len(data)} rows")
 
     def _center(self, rows: Rows) -> Array:
         return predict_rows(self.estimator_, self.reader_.for_model(rows))
@@ -122,9 +116,6 @@ class LocallyWeightedCP(SplitCP):
             "scale_estimator", lambda m: m is None or is_model(m), "None or a regressor with fit and predict"
         ),
     }
-    residual_rule_: str
-    smallest_scale_: float
-    scale_estimator_: Any
 
     def __init__(
         self,
@@ -156,7 +147,7 @@ class LocallyWeightedCP(SplitCP):
         self.n_jobs = n_jobs
 
     def _learn(self, data: LearningData, rng: np.random.RandomState) -> None:
-        X = self._seen_by_model(data)
+        self.reader_, X = self.reader_.as_numbers(data)
         found = learn_residuals(
             point_model(self.estimator, len(data), self.random_state, self.n_jobs),
             X,

@@ -160,12 +160,10 @@ def explain_width(
 
 @ONE_THREAD
 def landmark_parts(function: SoSFunction, points: Array) -> Array:
-    """What each landmark contributes to ``Phi(x)' A Phi(x)``, shape (n, landmarks).
+    """What each landmark contributes to ``Phi(x)' A Phi(x)``, shape (n, landmarks); the rest is that of the constant.
 
-    With ``u(x) = B' Phi(x)`` the function is ``u(x)'u(x)``, and u is interpolated from its values at the landmarks:
-    ``u(x) = sum_j W_j(x) u(p_j) + (1 - sum_j W_j(x)) u_0`` with ``W(x) = K_PP^-1 k_P(x)`` and what the constant
-    feature gives, u_0, which is 0 without one. Landmark j contributes ``W_j(x) u(x)'u(p_j)``: everything at itself,
-    nothing at the others. What is left of the function is that of the constant.
+    With ``u = B' Phi`` that is ``u'u``, ``u(x) = sum_j W_j(x) u(p_j) + (1 - sum_j W_j(x)) u_0``, ``W = K_PP^-1 k_P``
+    and u_0 what the constant gives. Landmark j contributes ``W_j(x) u(x)'u(p_j)``: all at itself, nothing at others.
     """
     features, B = function.features, function.B
     if function.ridge:
@@ -184,9 +182,8 @@ def feature_parts(
 ) -> Array:
     """Shapley values of groups of columns, shape (n, groups), which sum to ``value(points) - value(reference)``.
 
-    The columns of the reference are replaced by those of a row, one group after another; a group gets the mean change
-    over orders. All orders of up to four groups are tried; of more eight random ones and their reverses: then the
-    shares are estimates, and their sum is exact all the same.
+    A group gets the mean change over orders in which columns of the reference are replaced by those of a row: all
+    orders of up to four groups; of more eight random ones and their reverses, whose shares are estimates.
     """
     known: dict[frozenset[int], Array] = {}
 

@@ -87,8 +87,7 @@ class Explanation:
     calibrated_by: str = "all"
 
     def __post_init__(self) -> None:
-        if not 0 < self.typical_width < np.inf:
-            raise ValueError(f"typical_width={self.typical_width!r}: expected a finite number > 0")
+        check("typical_width", self.typical_width, 0 < self.typical_width < np.inf, "a finite number > 0")
         with np.errstate(divide="ignore"):
             total = np.log(self.width / self.typical_width)
         factors = self.base_scale + self.band + self.calibration
@@ -204,32 +203,24 @@ def _reasons(found: Explanation, i: int) -> list[str]:
         elif name == "calibration":
             words = f"{CALIBRATIONS.get(found.calibrated_by, 'calibration')} {'widens' if wide else 'narrows'} it"
         else:
-            rows, because = _largest_rows(found, i), _largest_feature(found, i)
+            # 1. Such as "12, 40 and 7": the learning rows that contribute most to the band.
+            shares = found.landmarks[i]
+            order = np.argsort(-shares, kind="stable")[:MOST_ROWS]
+            least_share = LEAST_SHARE * shares[shares > 0].sum()
+            largest = [k for k in order if shares[k] > 0 and shares[k] >= least_share]
+            names = list(dict.fromkeys(str(found.landmark_rows[k]) for k in largest))
+            rows = " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+            # 2. The feature that makes the band what it is, if one of several does.
+            parts = found.features[i] * np.sign(found.band[i])
+            k = int(np.argmax(parts))
+            if len(parts) > 1 and parts[k] >= WORTH_SAYING:
+                because = f", mostly because of {found.feature_names[k]!r} ({_factor(found.features[i, k])})"
             like = f"rows like {rows} of the learning data vary" if rows else "the learning data here vary"
             words = f"{like} {'much' if wide else 'little'}"
             if is_far:
                 words = f"{far}, where the band {'widens' if wide else 'narrows'}"
         said.append(f"{words} ({_factor(made[name])}){because}")
     return [*said, far] if is_far and "band" not in named else said
-
-
-def _largest_rows(found: Explanation, i: int) -> str:
-    """Such as "12, 40 and 7": the learning rows that contribute most to a band."""
-    parts = found.landmarks[i]
-    order = np.argsort(-parts, kind="stable")[:MOST_ROWS]
-    total = parts[parts > 0].sum()
-    kept = dict.fromkeys(str(found.landmark_rows[k]) for k in order if parts[k] > 0 and parts[k] >= LEAST_SHARE * total)
-    names = list(kept)
-    return names[0] if len(names) == 1 else " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def _largest_feature(found: Explanation, i: int) -> str:
-    """Which feature makes a band what it is, if one of several does."""
-    features = found.features[i] * np.sign(found.band[i])
-    k = int(np.argmax(features))
-    if len(features) == 1 or features[k] < WORTH_SAYING:
-        return ""
-    return f", mostly because of {found.feature_names[k]!r} ({_factor(found.features[i, k])})"
 
 
 def _factor(log: float) -> str:

@@ -13,11 +13,11 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpstrf
 from sklearn.utils.validation import check_array
 
-from sosbands._arguments import is_count, is_fraction
+from sosbands._arguments import check, is_count, is_fraction
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands._words import warn
 from sosbands.exceptions import InfeasibleProblemError, LowRankWarning, NotPositiveSemidefiniteError
-from sosbands.kernels.kernels import PROFILES, CallableKernel, Kernel, PrecomputedKernel, StationaryKernel
+from sosbands.kernels.kernels import FARTHEST, PROFILES, CallableKernel, Kernel, PrecomputedKernel, StationaryKernel
 
 DENSE_ROWS = 4000  # up to here the full matrix (128 MB) is formed and factorised by LAPACK, unless features are few
 BLOCK_VALUES = 250_000  # kernel values of new points held at a time: 2 MB stays in the cache, which is fastest
@@ -29,7 +29,6 @@ EXACT_ROWS, AUTO_TRACE, AUTO_RANK = 500, 1e-6, 2000  # what "auto" stands for
 ANY_SHAPE = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0, "ensure_min_features": 0}
 SMOOTH = frozenset({"matern52", "matern32", "gaussian"})  # in the squared distance, whose rounding is harmless then
 LARGEST_RADIUS = 1000.0  # squared, in lengthscales: beyond, rounding of squared lengths might be seen
-FARTHEST = 1e3  # in lengthscales: here every profile is zero in double precision already
 FAR = 1e6  # in lengthscales from the middle of the landmarks: far enough for any radius
 Rank = str | int | float | tuple[int, float]
 
@@ -96,11 +95,11 @@ class KernelFeatures:
 
     def variance(self, X: Any) -> Array:
         """``k(x, x)`` of new points; not for a precomputed kernel, which does not know it."""
-        return np.asarray(self.kernel.diag(self._check_points(X)), dtype=float)
+        return np.asarray(self.kernel.diag(self.check_points(X)), dtype=float)
 
     def blocks(self, X: Any, rows: int | None = None) -> Iterator[Array]:
         """Features of consecutive blocks of new points, so that memory does not grow with the number of points."""
-        points = self._check_points(X)
+        points = self.check_points(X)
         rows = self.block_rows if rows is None else rows
         for start in range(0, len(points), rows):
             block = points[start : start + rows]
@@ -109,16 +108,6 @@ class KernelFeatures:
             # Φ(x) = L⁻¹ k_P(x)
             Phi: Array = solve_triangular(self.L, self.kernel(block, self.landmarks).T, lower=True, check_finite=False)
             yield _with_constant(Phi, self.constant) if self.constant else Phi
-
-    def kernel_blocks(self, X: Any, k: LandmarkKernel) -> Iterator[Array]:
-        """Kernel values against the landmarks, (rows, landmarks), of blocks of points; the next overwrites the last."""
-        return k.blocks(self._check_points(X), self.block_rows)
-
-    def kept_by_first(self, K: Array) -> Array:
-        """What the first `support_rank` landmarks keep of ``k(x, x)``, from kernel values of points against all."""
-        q = self.support_rank
-        Phi = solve_triangular(self.L[:q, :q], K[:, :q].T, lower=True, check_finite=False)
-        return np.asarray(np.square(Phi).sum(axis=0))
 
     def deployed(self) -> KernelFeatures:
         """The same features for new points only: without `V`, and with a support that few landmarks tell."""
@@ -135,7 +124,7 @@ class KernelFeatures:
         """``||L^-1 k_P(x)||^2``, how much of ``k(x, x)`` the features of points keep."""
         return np.asarray(np.square(Phi[1:] if self.constant else Phi).sum(axis=0))
 
-    def _check_points(self, X: Any) -> AnyArray:
+    def check_points(self, X: Any) -> AnyArray:
         """New points as an array of the learning points' shape; finite numbers unless a callable compares them."""
         own = isinstance(self.kernel, CallableKernel)
         points = np.asarray(X) if own else check_array(X, input_name="X", **ANY_SHAPE)
@@ -168,8 +157,19 @@ def learn_features(X: AnyArray, kernel: Kernel, rank: Rank = "exact", *, constan
         then tend to a constant instead of 0.
     """
     max_rank, trace_tol = parse_rank(rank, len(X))
-    diag = _checked_diag(kernel, X)
+    diag = np.asarray(kernel.diag(X), dtype=float)
+    if not np.all(np.isfinite(diag)):
+        raise ValueError("kernel: k(x, x) must be finite for every learning point")
     precomputed = isinstance(kernel, PrecomputedKernel)
+    if not precomputed:
+        few = kernel(X[:8], X[:8].copy())
+        if not np.allclose(np.diag(few), diag[:8], rtol=1e-8, atol=0.0):
+            raise ValueError(
+                "kernel: k(x, x) differs between a learning point and a copy of it; a noise term such as WhiteKernel "
+                "has no features at new points, so remove it"
+            )
+        if not np.allclose(few, few.T, rtol=1e-6, atol=1e-8 * float(np.abs(few).max())):
+            raise ValueError("kernel: k(x, y) differs from k(y, x): expected a symmetric kernel")
     eps = np.finfo(X.dtype).eps if precomputed and X.dtype.kind == "f" else np.finfo(float).eps
     floor = float(len(X) * eps * max(diag.max(), 0.0))
     if precomputed or len(X) <= min(DENSE_ROWS, FEW_FEATURES * max_rank):
@@ -219,27 +219,9 @@ def parse_rank(rank: Any, n: int) -> tuple[int, float]:
         return (n, 0.0) if rank == "exact" or n <= EXACT_ROWS else (min(AUTO_RANK, n), AUTO_TRACE)
     most, left_out = rank if isinstance(rank, tuple) and len(rank) == 2 else (rank, rank)
     known = (is_count(most) and most >= 1, is_fraction(left_out))
-    if not (all(known) if isinstance(rank, tuple) else any(known)):
-        raise ValueError(f"rank={rank!r}: expected 'auto', 'exact', an int >= 1 or a float in (0, 1)")
+    fine = all(known) if isinstance(rank, tuple) else any(known)
+    check("rank", rank, fine, "'auto', 'exact', an int >= 1 or a float in (0, 1)")
     return min(int(most), n) if known[0] else n, float(left_out) if known[1] else 0.0
-
-
-def _checked_diag(kernel: Kernel, X: AnyArray) -> Array:
-    """Diagonal of K, which must be finite and equal to ``k(x, x')`` for a copy x' of x."""
-    diag = np.asarray(kernel.diag(X), dtype=float)
-    if not np.all(np.isfinite(diag)):
-        raise ValueError("kernel: k(x, x) must be finite for every learning point")
-    if isinstance(kernel, PrecomputedKernel):
-        return diag
-    K = kernel(X[:8], X[:8].copy())
-    if not np.allclose(np.diag(K), diag[:8], rtol=1e-8, atol=0.0):
-        raise ValueError(
-            "kernel: k(x, x) differs between a learning point and a copy of it; a noise term such as WhiteKernel "
-            "has no features at new points, so remove it"
-        )
-    if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * float(np.abs(K).max())):
-        raise ValueError("kernel: k(x, y) differs from k(y, x): expected a symmetric kernel")
-    return diag
 
 
 def dense_pivoted_cholesky(K: Array, floor: float) -> tuple[Array, IntArray]:
@@ -260,13 +242,10 @@ def greedy_pivoted_cholesky(
     max_rank: int,
     block: int = 1,
 ) -> tuple[Array, IntArray]:
-    """Build such a factorisation without forming K: O(n p) entries, O(n p^2) operations.
+    """Build such a factorisation without forming K, which ``entries(I, J)`` gives (``J=None`` for all columns).
 
-    ``entries(I, J)`` is the block of K with these rows and columns; ``J=None`` means all columns. It stops as soon as
-    the trace left out is at most `trace_left`, no pivot exceeds `floor` (both absolute), or the rank is `max_rank`.
-    `block` is the largest number of pivots per round. 1 takes the largest remaining diagonal entry each time, as LAPACK
-    does; more take the best of a random sample of points drawn in proportion to that entry, at the speed of matrix
-    products (Epperly et al., randomly pivoted Cholesky, made greedy within the sample).
+    It stops at the first of `trace_left`, `floor` (both absolute) and `max_rank`. With `block` above 1 the best of a
+    random sample are taken, at the speed of matrix products (Epperly et al., randomly pivoted Cholesky, made greedy).
     """
     residual = diag.astype(float, copy=True)
     rng = np.random.default_rng(0)
@@ -325,11 +304,10 @@ def _check_remainder(K: Array | None, diag: Array, V: Array, floor: float) -> No
 
 
 class LandmarkKernel:
-    """``k(x, p_j)`` of new points x and landmarks p_j, which are prepared once.
+    """``k(x, p_j)`` of new points x and landmarks p_j, from squared distances ``|u|^2 + |v|^2 - 2 u'v``.
 
-    The squared distances are ``|u|^2 + |v|^2 - 2 u'v`` of points in lengthscales, from the middle of the landmarks.
-    They are wrong by some ``1e-15`` times the squared radius, and so are the kernel values, as the profiles in use are
-    smooth in them. Where this could matter, and for other kernels, values are those of the kernel itself.
+    They are wrong by some ``1e-15`` times the squared radius, and so are the values, as the profiles in use are smooth
+    in them; where this could matter, and for other kernels, the kernel itself is called.
     """
 
     def __init__(self, kernel: Any, landmarks: AnyArray) -> None:

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-from sosbands._arguments import naming, read_numbers
+from sosbands._arguments import check, naming, read_numbers
 from sosbands._types import AnyArray, Array
 
-_FAR = 1e3  # here every profile is zero in double precision already; farther away its polynomial could overflow
+FARTHEST = 1e3  # here every profile is zero in double precision already; farther away its polynomial could overflow
+LARGE = 1e300  # in lengthscales
 
 
 def matern52(s: Array) -> Array:
@@ -37,8 +38,6 @@ PROFILES: dict[str, Callable[[Array], Array]] = {
     "gaussian": lambda s: np.exp(-0.5 * s**2),
 }
 
-_LARGE = 1e300  # in lengthscales
-
 
 @dataclass(frozen=True)
 class StationaryKernel:
@@ -55,8 +54,7 @@ class StationaryKernel:
         if self.name not in PROFILES:
             raise ValueError(f"kernel={self.name!r} is not known: expected one of {sorted(PROFILES)}")
         ell = np.asarray(self.lengthscale, dtype=float)
-        if ell.ndim != 1 or ell.size == 0 or not np.all(ell > 0):
-            raise ValueError(f"lengthscale={self.lengthscale!r}: expected numbers > 0")
+        check("lengthscale", self.lengthscale, ell.ndim == 1 and ell.size > 0 and bool(np.all(ell > 0)), "numbers > 0")
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Kernel matrix of shape ``(len(X), len(Y))``."""
@@ -65,19 +63,16 @@ class StationaryKernel:
             raise ValueError(f"lengthscale has {ell.size} entries: expected 1 or {X.shape[1]} (the features of X)")
         with np.errstate(over="ignore"):
             # finite, so that no distance is the difference of two infinities
-            scaled_X, scaled_Y = (np.clip(points / ell, -_LARGE, _LARGE) for points in (X, Y))
+            scaled_X, scaled_Y = (np.clip(points / ell, -LARGE, LARGE) for points in (X, Y))
             s = cdist(scaled_X, scaled_Y)
-        return PROFILES[self.name](np.minimum(s, _FAR))
+        return PROFILES[self.name](np.minimum(s, FARTHEST))
 
     def diag(self, X: Array) -> Array:
         """Return ``k(x, x) = 1`` for every row."""
         return np.ones(len(X))
 
 
-MAX_ROWS = 2000  # which give 2e6 pairs (16 MB)
-
-
-def median_lengthscale(X: Array, *, max_rows: int = MAX_ROWS, random_state: int = 0) -> float:
+def median_lengthscale(X: Array, *, max_rows: int = 2000, random_state: int = 0) -> float:  # 2e6 pairs (16 MB)
     """Median Euclidean distance between two different rows of `X` (n, d).
 
     Distances of zero (repeated rows) are left out if they make the median zero. Without two different rows every
@@ -92,9 +87,6 @@ def median_lengthscale(X: Array, *, max_rows: int = MAX_ROWS, random_state: int 
     centred = X / 2 - X[:1] / 2
     unit = float(np.abs(centred).max(initial=0.0))
     return 2 * unit * median_lengthscale(centred / unit) if unit > 0 else 1.0
-
-
-PRECOMPUTED = "precomputed"
 
 
 class Kernel(Protocol):
@@ -148,35 +140,30 @@ def resolve_kernel(kernel: Any, lengthscale: Any, X: Array) -> Kernel:
     Kernel objects, callables and precomputed matrices carry their own lengthscale: `lengthscale`
     must then be left at ``"median"``.
     """
-    if isinstance(kernel, str) and kernel != PRECOMPUTED:
+    if isinstance(kernel, str) and kernel != "precomputed":
         if kernel not in PROFILES:
-            names = sorted([*PROFILES, PRECOMPUTED])
+            names = sorted([*PROFILES, "precomputed"])
             raise ValueError(f"kernel={kernel!r} is not known: expected one of {names}, a kernel object or a callable")
-        return StationaryKernel(kernel, _resolve_lengthscale(lengthscale, X))
+        expected = "expected 'median', a number > 0 or one per feature"
+        if isinstance(lengthscale, str):
+            if lengthscale != "median":
+                raise ValueError(f"lengthscale={lengthscale!r}: {expected}")
+            return StationaryKernel(kernel, (median_lengthscale(X),))
+        try:
+            ell = np.atleast_1d(np.asarray(lengthscale, dtype=float))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"lengthscale={lengthscale!r}: {expected}") from error
+        if ell.ndim != 1 or ell.size not in (1, X.shape[1]):
+            whole = f"expected one number or {X.shape[1]} (one per feature)"
+            raise ValueError(f"lengthscale has shape {ell.shape}: {whole}")
+        return StationaryKernel(kernel, tuple(float(v) for v in ell))
     if not (isinstance(lengthscale, str) and lengthscale == "median"):
         raise ValueError(
             f"lengthscale={lengthscale!r} has no effect on kernel={kernel!r}, which carries its own: leave it out"
         )
     if isinstance(kernel, str):
         return PrecomputedKernel()
-    if not callable(kernel):
-        raise ValueError(f"kernel={kernel!r}: expected a name, a scikit-learn kernel, a callable or 'precomputed'")
+    check("kernel", kernel, callable(kernel), "a name, a scikit-learn kernel, a callable or 'precomputed'")
     if hasattr(kernel, "diag"):
         return kernel  # type: ignore[no-any-return]
     return CallableKernel(kernel)
-
-
-def _resolve_lengthscale(lengthscale: Any, X: Array) -> tuple[float, ...]:
-    """``"median"``, a number or one number per feature, as a tuple."""
-    expected = "expected 'median', a number > 0 or one per feature"
-    if isinstance(lengthscale, str):
-        if lengthscale != "median":
-            raise ValueError(f"lengthscale={lengthscale!r}: {expected}")
-        return (median_lengthscale(X),)
-    try:
-        ell = np.atleast_1d(np.asarray(lengthscale, dtype=float))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"lengthscale={lengthscale!r}: {expected}") from error
-    if ell.ndim != 1 or ell.size not in (1, X.shape[1]):
-        raise ValueError(f"lengthscale has shape {ell.shape}: expected one number or {X.shape[1]} (one per feature)")
-    return tuple(float(v) for v in ell)

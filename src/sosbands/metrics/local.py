@@ -68,10 +68,7 @@ def rmse_to_oracle(lower: ArrayLike, upper: ArrayLike, oracle_lower: ArrayLike, 
 
 
 def coverage_range(levels: Array, n: int, n_calibration: int | None) -> tuple[Array, Array]:
-    """Ends of the central 95 % of the coverage of n test rows, at each level.
-
-    The ends are attained by more than their share at most, so the range holds at least 95 %.
-    """
+    """Ends of the central 95 % (at least) of the coverage of n test rows, at each level."""
     tails, ranges = np.array([(1 - SAMPLING) / 2, (1 + SAMPLING) / 2]), []
     for level in levels:
         k = 0 if n_calibration is None else _rank(level, n_calibration)
@@ -88,9 +85,9 @@ def coverage_range(levels: Array, n: int, n_calibration: int | None) -> tuple[Ar
 
 
 def long_run_coverage(level: float, n_calibration: int) -> tuple[float, float]:
-    """Ends of the central 95 % of the coverage of all rows to come, given the calibration rows: a beta law.
+    """Ends of the central 95 % of the coverage of all rows to come, a beta law; 1 and 1 if intervals are infinite.
 
-    Exact without ties and for exchangeable rows; (1, 1) if so few rows make every interval infinite.
+    Exact without ties and for exchangeable rows.
     """
     k = _rank(level, n_calibration)
     if k > n_calibration:

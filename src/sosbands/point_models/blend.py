@@ -93,15 +93,6 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Of each of these rows, by members that have not seen it.
     """
 
-    members_: list[Any]
-    weights_: Array
-    least_spreads_: Array
-    spread_factors_: Array
-    n_features_in_: int
-    out_of_fold_rows_: IntArray
-    out_of_fold_prediction_: Array
-    out_of_fold_std_: Array
-
     def __init__(
         self,
         members: Sequence[Any],
@@ -151,7 +142,24 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         def points(learn: IntArray, held: IntArray) -> Array:
             return rows if fold_points is None else fold_points(learn, held)
 
-        thetas = self._thetas(parallel, points, y, w, folds) if own is None else {}
+        # 1. Hyperparameters of each process, by its position among the members and that of the fold.
+        thetas: dict[tuple[int, int], Array] = {}
+        processes = [k for k, member in enumerate(self.members) if isinstance(member, GaussianProcess) and own is None]
+        few = len(y) > MANY_ROWS and self.n_features_in_ <= MANY_FEATURES
+        groups = np.array_split(np.arange(len(folds)), min(len(folds), FEW_GROUPS if few else GROUPS))
+        groups = [group for group in groups if processes and len(group) > 1]  # one fold learns its own as well
+        inside = [np.sort(np.concatenate([folds[j][1] for j in group])) for group in groups]
+        outside = [np.setdiff1d(np.arange(len(y)), held) for held in inside]
+        if w is None or all(w[learn].any() for learn in outside):
+            tables = [points(learn, held) for learn, held in zip(outside, inside, strict=True)]
+            found = parallel(
+                delayed(_theta)(clone(self.members[k]), table, y, w, learn)
+                for k in processes
+                for table, learn in zip(tables, outside, strict=True)
+            )
+            places = [(k, group) for k in processes for group in groups]
+            thetas = {(k, int(j)): theta for (k, group), theta in zip(places, found, strict=True) for j in group}
+        # 2. What members predict of the rows that folds hold out, and the weights that this gives them.
         tables = [points(*fold) for fold in folds]
         parts = parallel(
             delayed(_held_out)(_for_fold(member, thetas.get((k, j)), len(fold[0])), tables[j], y, w, fold)
@@ -164,6 +172,7 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         counts = counts / (counts.mean() or 1.0)
         weights = blend_weights(np.column_stack([mean for mean, _ in seen]) - target[:, None], self.equal_rows, counts)
         kept = [k for k, weight in enumerate(weights) if weight > 0]
+        # 3. The members that are kept, on all rows.
         models = [clone(self.members[k]) for k in kept]
         for k, model in zip(kept, models, strict=True):
             if known := [theta for (member, _), theta in thetas.items() if member == k]:
@@ -173,6 +182,7 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(model, GaussianProcess):
                 model.set_params(start=self.members[k].start)
         self.weights_ = weights[kept] / weights[kept].sum()
+        # 4. Their spreads.
         seen = [seen[k] for k in kept]
         self.least_spreads_ = np.array([LEAST_SPREAD * spread.mean() or 1.0 for _, spread in seen])
         floored = [np.maximum(spread, least) for (_, spread), least in zip(seen, self.least_spreads_, strict=True)]
@@ -180,32 +190,6 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.spread_factors_ = np.array([np.sqrt(np.mean(counts * size)) or 1.0 for size in sizes])
         self.out_of_fold_prediction_, self.out_of_fold_std_ = self._blend(seen)
         return self
-
-    def _thetas(
-        self,
-        parallel: Any,
-        points: Callable[[IntArray, IntArray], Array],
-        y: Array,
-        w: Array | None,
-        folds: Sequence[Split],
-    ) -> dict[tuple[int, int], Array]:
-        """Hyperparameters of each process, by its position among the members and that of the fold."""
-        processes = [k for k, member in enumerate(self.members) if isinstance(member, GaussianProcess)]
-        few = len(y) > MANY_ROWS and self.n_features_in_ <= MANY_FEATURES
-        groups = np.array_split(np.arange(len(folds)), min(len(folds), FEW_GROUPS if few else GROUPS))
-        groups = [group for group in groups if processes and len(group) > 1]  # one fold learns its own as well
-        inside = [np.sort(np.concatenate([folds[j][1] for j in group])) for group in groups]
-        outside = [np.setdiff1d(np.arange(len(y)), held) for held in inside]
-        if w is not None and not all(w[learn].any() for learn in outside):
-            return {}
-        tables = [points(learn, held) for learn, held in zip(outside, inside, strict=True)]
-        found = parallel(
-            delayed(_theta)(clone(self.members[k]), table, y, w, learn)
-            for k in processes
-            for table, learn in zip(tables, outside, strict=True)
-        )
-        places = [(k, group) for k in processes for group in groups]
-        return {(k, int(j)): theta for (k, group), theta in zip(places, found, strict=True) for j in group}
 
     @ONE_THREAD
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -235,10 +219,9 @@ class ModelBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 def blend_weights(errors: Array, equal_rows: float, counts: Array | None = None) -> Array:
     """Weights w >= 0 with sum 1 that make ``sum_i c_i rho((E w)_i) + equal_rows s^2 ||w - 1/K||^2`` small.
 
-    E holds the errors of K members, c is `counts`, and with s^2, the mean of rho for the best member, `equal_rows`
-    stands for so many rows. The weights are the mean of those of 20 resamples of the rows, always the same, so that
-    what hangs on a few rows is shared. For half of them rho is the square, for the others Huber's: the square up to 6
-    standard deviations, told by the median, and linear beyond.
+    With s^2, the mean of rho for the best member, `equal_rows` stands for so many rows. The mean of those of 20
+    resamples of the rows, always the same, so that what hangs on a few rows is shared. For half of them rho is the
+    square, for the others Huber's: linear beyond 6 standard deviations, told by the median.
     """
     n, K = errors.shape
     if K == 1 or not errors.any():
@@ -324,8 +307,7 @@ def default_regressor(n_rows: int, random_state: Any = None, n_jobs: int | None 
     n_jobs : int, optional
         Processes over members and folds.
     """
-    if n_rows < 1:
-        raise ValueError(f"n_rows={n_rows!r}: expected an integer >= 1")
+    check("n_rows", n_rows, n_rows >= 1, "an integer >= 1")
     if n_rows < MIN_BLEND_ROWS:
         return GaussianProcess()
     seed = check_random_state(random_state).randint(2**31) if random_state is not None else None

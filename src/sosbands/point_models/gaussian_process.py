@@ -44,8 +44,7 @@ class MarginalLikelihood:
     """Log marginal likelihood of a Matern-5/2 process with noise, and its gradient, as a function of `theta`.
 
     ``theta`` holds the logarithms of the variance, the noise variance and the d lengthscales; `ratio` is the noise
-    variance of each row over that of `theta`. The two n x n matrices that it takes are made once; only their halves
-    below the diagonal are filled, some columns at a time.
+    variance of each row over that of `theta`. Of the two n x n matrices only the lower halves are filled.
     """
 
     def __init__(self, Z: Array, z: Array, ratio: Array | float = 1.0) -> None:
@@ -148,20 +147,6 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     converged_ : bool
         Whether L-BFGS-B met its tolerance from the best start.
     """
-
-    X_train_: Array
-    dual_coef_: Array
-    noise_ratio_: Array
-    theta_: Array
-    lengthscale_: Array
-    variance_: float
-    noise_variance_: float
-    y_mean_: float
-    y_scale_: float
-    log_marginal_likelihood_: float
-    n_features_in_: int
-    n_iter_: int
-    converged_: bool
 
     def __init__(
         self, n_starts: int = 1, max_iter: int = 200, start: Array | None = None, max_rows: int | None = None
@@ -275,18 +260,7 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         wide, first = Z.shape[1] > MANY_FEATURES, likelihood(LIKELIHOOD_ROWS)
         iterations = min(self.max_iter, ENOUGH_ITERATIONS) if wide else self.max_iter
-        results = [_ascended(first, theta, iterations) for theta in self._starts(first)[: self.n_starts]]
-        best = min(results, key=lambda result: float(result.fun))
-        self.n_iter_, self.converged_ = max(1, int(best.nit)), bool(best.success)
-        if wide and len(z) > LIKELIHOOD_ROWS:
-            best = _ascended(likelihood(MORE_ROWS), best.x, min(MORE_ITERATIONS, self.max_iter))
-            self.n_iter_ += int(best.nit)
-        self.log_marginal_likelihood_ = -float(best.fun)
-        return np.asarray(best.x, dtype=float)
-
-    def _starts(self, likelihood: MarginalLikelihood) -> list[Array]:
-        """Where to start from, the best first."""
-        d = likelihood.Z.shape[1]
+        d = Z.shape[1]
         if self.start is None:
             grid = product(START_LENGTHSCALES, START_NOISES)
             starts = [np.log([1.0, noise, *[ell * np.sqrt(d)] * d]) for ell, noise in grid]
@@ -294,7 +268,16 @@ class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             starts = list(np.atleast_2d(np.asarray(self.start, dtype=float)))
             fine = bool(starts) and all(each.shape == (2 + d,) for each in starts)
             check("start", self.start, fine, f"{2 + d} numbers, as theta_ of a process of such rows, or rows of them")
-        return starts if len(starts) == 1 else sorted(starts, key=lambda theta: -likelihood.value(theta))
+        if len(starts) > 1:
+            starts.sort(key=lambda theta: -first.value(theta))
+        results = [_ascended(first, theta, iterations) for theta in starts[: self.n_starts]]
+        best = min(results, key=lambda result: float(result.fun))
+        self.n_iter_, self.converged_ = max(1, int(best.nit)), bool(best.success)
+        if wide and len(z) > LIKELIHOOD_ROWS:
+            best = _ascended(likelihood(MORE_ROWS), best.x, min(MORE_ITERATIONS, self.max_iter))
+            self.n_iter_ += int(best.nit)
+        self.log_marginal_likelihood_ = -float(best.fun)
+        return np.asarray(best.x, dtype=float)
 
 
 def _ascended(likelihood: MarginalLikelihood, theta: Array, iterations: int) -> Any:

@@ -150,11 +150,10 @@ def chosen_rule(residuals: str, estimator: Any, *, ordered: bool = False) -> str
     """The rule that the parameter `residuals` means for this point model, fitted or not.
 
     "auto" is leave-one-out for `GaussianProcess`, which has them in closed form. In-sample for models that do not see
-    the learning rows (`FrozenEstimator`, plain functions, `CallableRegressor`) and for `SmoothingSplineRegressor`,
-    which chooses its smoothness by a criterion that punishes interpolation. Out-of-fold for everything else: forests,
-    boosting, nearest neighbours, networks and pipelines may (nearly) interpolate, and their in-sample residuals are
-    then near zero. With folds of the user's (`ordered`) it is out-of-fold for all that learn, since only these keep to
-    the folds. A rule that the model cannot follow is an error.
+    the learning rows (`FrozenEstimator`, plain functions) and for `SmoothingSplineRegressor`, whose criterion punishes
+    interpolation. Out-of-fold for everything else: forests, boosting, nearest neighbours, networks and pipelines may
+    (nearly) interpolate, and their in-sample residuals are then near zero; and with folds of the user's (`ordered`) for
+    all that learn, since only these keep to the folds.
     """
     if residuals == "leave-one-out":
         leave_one_out_process(estimator)
@@ -173,10 +172,7 @@ def chosen_rule(residuals: str, estimator: Any, *, ordered: bool = False) -> str
 
 
 def leave_one_out_process(estimator: Any) -> GaussianProcess:
-    """The Gaussian process in a point model: the model itself or the last step of a pipeline.
-
-    A frozen process is none: it was fitted to other rows than those whose residuals are wanted.
-    """
+    """The Gaussian process in a point model, or its last step; a frozen one is none, as it was fitted to other rows."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if not isinstance(last, GaussianProcess) or last.max_rows is not None:
         raise LeaveOneOutError(

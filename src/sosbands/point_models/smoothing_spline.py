@@ -15,6 +15,7 @@ from scipy.linalg import solveh_banded
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sosbands._arguments import check
 from sosbands._types import Array
 
 MIN_SPLINE_KNOTS = 5  # of SciPy's smoothing spline
@@ -48,21 +49,12 @@ class SmoothingSplineRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         The map to [0, 1].
     """
 
-    knots_: Array
-    coefficients_: Array
-    degree_: int
-    smoothing_: float
-    x_min_: float
-    x_range_: float
-    n_features_in_: int
-
     def __init__(self, smoothing: float | None = None) -> None:
         self.smoothing = smoothing
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn the spline from rows X of one feature, shape (n, 1), and their targets y, shape (n,)."""
-        if self.smoothing is not None and not self.smoothing >= 0:
-            raise ValueError(f"smoothing={self.smoothing!r}: expected a number >= 0 or None")
+        check("smoothing", self.smoothing, self.smoothing is None or self.smoothing >= 0, "a number >= 0 or None")
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         x = self._feature(rows)
         self.x_min_ = float(x.min())
@@ -126,34 +118,16 @@ def best_smoothing(knots: Knots, cost: float = COST) -> float:
 
 def gcv_scores(knots: Knots, lam: Array, cost: float = COST) -> Array:
     """``N RSS(lam) / (N - cost tr A(lam))^2`` over the N rows, ties one by one; infinite where ``cost tr A >= N``."""
-    R, T, second = _bands(knots)
-    n_rows = knots.weight.sum()
-    left = n_rows - cost * (len(knots.t) - lam * _trace_of_solve(R, T, lam))
-    squares = np.full(len(lam), knots.spread)
-    for k, each in enumerate(lam):  # sum_i w_i (y_i - f(t_i))^2 = lam^2 g'T g
-        g = solveh_banded(R + each * T, second, lower=True)
-        squares[k] += each**2 * (T[0] @ g**2 + 2 * (T[1, :-1] @ (g[:-1] * g[1:])) + 2 * (T[2, :-2] @ (g[:-2] * g[2:])))
-    scores: Array = np.where(left > 0, n_rows * squares / np.where(left > 0, left, 1.0) ** 2, np.inf)
-    return scores
-
-
-def _bands(knots: Knots) -> tuple[Array, Array, Array]:
-    """R and T by diagonals (row k: the k-th above the main one, zeros at its end), and ``Q'y``."""
-    h = np.diff(knots.t)
-    v = 1 / knots.weight
+    # 1. R and T by diagonals (row k: the k-th above the main one, zeros at its end), and Q'y.
+    h, v = np.diff(knots.t), 1 / knots.weight
     a, c = 1 / h[:-1], 1 / h[1:]
-    b = -(a + c)
-    R, T = np.zeros((3, len(a))), np.zeros((3, len(a)))
+    b, m = -(a + c), len(a)
+    R, T, second = np.zeros((3, m)), np.zeros((3, m)), np.diff(np.diff(knots.y) / h)
     R[0], R[1, :-1] = (h[:-1] + h[1:]) / 3, h[1:-1] / 6
     T[0] = a**2 * v[:-2] + b**2 * v[1:-1] + c**2 * v[2:]
     T[1, :-1] = b[:-1] * a[1:] * v[1:-2] + c[:-1] * b[1:] * v[2:-1]
     T[2, :-2] = c[:-2] * a[2:] * v[2:-2]
-    return R, T, np.diff(np.diff(knots.y) / h)
-
-
-def _trace_of_solve(R: Array, T: Array, lam: Array) -> Array:
-    """``tr((R + lam T)^-1 T)`` for every lam, from the central bands of the inverse (Hutchinson & de Hoog 1985)."""
-    m = R.shape[1]
+    # 2. tr((R + lam T)^-1 T) for every lam, from the central bands of the inverse (Hutchinson & de Hoog 1985).
     B = R[:, :, None] + T[:, :, None] * lam
     d, l1, l2 = (np.zeros((m + 2, len(lam))) for _ in range(3))  # B = L D L', two rows of zeros at the end
     for i in range(m):
@@ -166,4 +140,12 @@ def _trace_of_solve(R: Array, T: Array, lam: Array) -> Array:
         S[1, i] = -l1[i] * S[0, i + 1] - l2[i] * S[1, i + 1]
         S[0, i] = 1 / d[i] - l1[i] * S[1, i] - l2[i] * S[2, i]
     trace: Array = np.einsum("ki,kil->l", np.array([[1.0], [2.0], [2.0]]) * T, S[:, :m])
-    return trace
+    # 3. The score.
+    n_rows = knots.weight.sum()
+    left = n_rows - cost * (len(knots.t) - lam * trace)
+    squares = np.full(len(lam), knots.spread)
+    for k, each in enumerate(lam):  # sum_i w_i (y_i - f(t_i))^2 = lam^2 g'T g
+        g = solveh_banded(R + each * T, second, lower=True)
+        squares[k] += each**2 * (T[0] @ g**2 + 2 * (T[1, :-1] @ (g[:-1] * g[1:])) + 2 * (T[2, :-2] @ (g[:-2] * g[2:])))
+    scores: Array = np.where(left > 0, n_rows * squares / np.where(left > 0, left, 1.0) ** 2, np.inf)
+    return scores

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 
-from sosbands._arguments import check_size, is_splitter, naming, read_numbers
+from sosbands._arguments import check, check_size, is_splitter, naming, read_numbers
 from sosbands._threads import within_task
 from sosbands._types import Array, IntArray
 from sosbands.tables.rows import row_blocks
@@ -108,10 +108,8 @@ def predict_rows(model: Any, X: Any, argument: str = "estimator") -> Array:
 
 
 def _is_plain(model: Any, X: Any) -> bool:
-    """A forest, and rows about which nothing has to be said: its trees may be called one after another.
-
-    The mean is that of the forest to the bit; a pool around a hundred small calls takes ten times as long.
-    """
+    """A forest, and rows about which nothing has to be said: its trees may be called one after another."""
+    # the mean is that of the forest to the bit; a pool around a hundred small calls takes ten times as long
     plain = type(model) in FORESTS and type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2
     if not plain or not hasattr(model, "estimators_") or hasattr(model, "feature_names_in_"):
         return False
@@ -198,10 +196,7 @@ def keeps_order(cv: Any) -> bool:
 
 
 def own_splits(cv: Any, y: Array) -> list[Split] | None:
-    """The splits that a splitter makes of the rows with targets `y`; None for a number of folds.
-
-    Rows may be in no fold, as the first ones of `TimeSeriesSplit`, but in none twice: a row has one residual.
-    """
+    """The splits that a splitter makes, with each row in one fold or, as the first of a series, in none; else None."""
     if not is_splitter(cv):
         return None
     with naming("cv"):
@@ -244,21 +239,14 @@ def in_order_of_rows(folds: Sequence[Split], parts: Sequence[tuple[Array, Array 
 
 
 class CallableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A plain function as a fitted regressor: nothing is learnt.
-
-    Parameters
-    ----------
-    function : callable
-        ``function(X)`` gives one finite number per row of X, with X exactly as handed to `predict`.
-    """
+    """A plain function as a fitted regressor: one finite number per row of X, which it gets as `predict` does."""
 
     def __init__(self, function: Callable[[Any], ArrayLike]) -> None:
         self.function = function
 
     def fit(self, X: Any = None, y: Any = None, **weights: Any) -> Self:  # noqa: ARG002
         """Do nothing but check that `function` can be called."""
-        if not callable(self.function):
-            raise ValueError(f"function={self.function!r}: expected a callable")
+        check("function", self.function, callable(self.function), "a callable")
         return self
 
     def predict(self, X: Any) -> Array:

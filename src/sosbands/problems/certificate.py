@@ -78,27 +78,18 @@ Bases = tuple[Array, ...]  # orthonormal columns, one matrix per term
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A proof of quality: ``dual_value <= optimum <= primal_value``.
+    """A proof of quality: ``dual_value <= optimum <= primal_value``, both of the whole objective (both sides added).
 
-    Attributes
-    ----------
-    dual_value, primal_value : float
-        Both of the whole objective (both sides added).
-    gap : float
-        ``(primal_value - dual_value) / primal_value``; 0 if both are 0, +inf if no feasible point was found.
-    violation : float
-        Largest ``r_i - f(X_i)`` of `sides`, at least 0, relative to the root mean square of the residuals: rounding
-        where every row has to be covered, and how far the farthest row lies outside where rows may.
-    sides : tuple of PrimalSide
-        The operators that attain `primal_value`; where every row has to be covered they do (the recovered ones if none
-        is known that does).
+    The `gap` is ``(primal_value - dual_value) / primal_value``; 0 if both are 0, +inf if no feasible point was found.
+    The `violation` is the largest ``r_i - f(X_i)`` of `sides`, at least 0, relative to the root mean square of the
+    residuals: rounding where every row has to be covered, and how far the farthest row lies outside where rows may.
     """
 
     dual_value: float
     primal_value: float
     gap: float
     violation: float
-    sides: Sides
+    sides: Sides  # that attain the primal value, and cover every row that has to be (if none does, the recovered ones)
 
 
 def certify(
@@ -109,12 +100,10 @@ def certify(
     objective: Callable[[Sides], float],
     also: Sides | None = None,
 ) -> Certificate:
-    """Best of the feasible points near the recovered `sides`, with its gap to `dual_value`.
+    """Best of the feasible points near the recovered `sides`, and of `also`, with its gap to `dual_value`.
 
-    Where rows may lie outside every operator is feasible, and the recovered ones are taken as they are, or repaired if
-    hardly any row lies outside. Otherwise side s must satisfy ``f_s(X_i) >= targets[s][i]``; the candidates are then
-    scalings (the smallest feasible factor, common or per side) and shifts ``A + s C`` with C the identity or cc', cc'
-    nearly constant (the smallest feasible s, common or per side). `also` is a point already known to be feasible.
+    Where rows may lie outside, the recovered ones as they are, or repaired if hardly any row does. Otherwise scalings
+    and shifts ``A + s C``, C the identity or cc', nearly constant, by the smallest feasible number, common or per side.
     """
     best, best_value = sides, np.inf
     with np.errstate(over="ignore", invalid="ignore"):  # a hopeless scaling may overflow, and is not taken

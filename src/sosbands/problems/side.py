@@ -142,10 +142,9 @@ class FeatureSpace:
 
     @cached_property
     def squares(self) -> tuple[Array, IntArray, Array]:
-        """Functions T (q, n) that tell a form in ``Phi Phi'`` from its values at pivots, these, and what is left out.
+        """Functions ``T = R_P^-1 R`` that tell a form in ``Phi Phi'`` from its values at pivots P, these, what is left.
 
-        Such forms live in the feature space of ``k(x, y)^2``, whose features R of pivoted Cholesky give
-        ``T = R_P^-1 R``; the last array is the relative diagonal that they leave out.
+        Such forms live in the feature space of ``k(x, y)^2`` with features R; of its diagonal a relative part is left.
         """
         V, diag = self.V, np.square(self.identity_values)
         R, pivots = greedy_pivoted_cholesky(
@@ -166,28 +165,24 @@ class FeatureSpace:
 
     def weighted_gram(self, c: Array, ceiling: float = np.inf) -> Array:
         """``V Diag(c) V'``, touching only the columns with a non-zero weight."""
-        at = np.flatnonzero(c == ceiling)  # they change rarely: only changes are added to their sum
-        if len(at) > MANY_AT_CEILING:
+        at = np.flatnonzero(c == ceiling)
+        if len(at) > MANY_AT_CEILING:  # they change rarely: only changes are added to the sum of the last call
+            before, total, updates = self._summed
+            joined, left = np.setdiff1d(at, before, True), np.setdiff1d(before, at, True)
+            if 2 * (len(joined) + len(left)) > len(at) or updates >= MOST_UPDATES:
+                total, updates = self.V[:, at] @ self.V[:, at].T, 0
+            elif len(joined) or len(left):
+                total = total + self.V[:, joined] @ self.V[:, joined].T - self.V[:, left] @ self.V[:, left].T
+                updates += 1
+            self._summed = (at, total, updates)
             rest = c.copy()
             rest[at] = 0.0
-            return ceiling * self._sum_over(at) + self.weighted_gram(rest)
+            return ceiling * total + self.weighted_gram(rest)
         (support,) = np.nonzero(c)
         if 2 * len(support) > self.n:
             return np.asarray((self.V * c) @ self.V.T)
         Vs = self.V[:, support]
         return np.asarray((Vs * c[support]) @ Vs.T)
-
-    def _sum_over(self, rows: IntArray) -> Array:
-        """``sum of V_i V_i'`` over the rows, from that of the last call."""
-        before, total, updates = self._summed
-        joined, left = np.setdiff1d(rows, before, True), np.setdiff1d(before, rows, True)
-        if 2 * (len(joined) + len(left)) > len(rows) or updates >= MOST_UPDATES:
-            total, updates = self.V[:, rows] @ self.V[:, rows].T, 0
-        elif len(joined) or len(left):
-            total = total + self.V[:, joined] @ self.V[:, joined].T - self.V[:, left] @ self.V[:, left].T
-            updates += 1
-        self._summed = (rows, total, updates)
-        return total
 
     def projected(self, Q: Array) -> FeatureSpace:
         """The subspace spanned by the orthonormal columns of Q; the last one is remembered."""
@@ -325,13 +320,10 @@ class SideTerm:
         return M
 
     def upper_bound(self, c: Array, W: Array | None, Q: Array, room: float = 0.0) -> float:
-        """Upper bound of ``Omega*`` at ``(c, W)`` from a subspace Q; inf if none can be shown.
-
-        With P the projection on what is orthogonal to Q, ``T = Q'MQ``, ``R = P M Q`` and a number e that ``P M P`` does
-        not exceed: M is at most ``T + R'R/t`` on Q and ``e + t`` beside it, for any ``t > 0``, and Omega* does not
-        decrease in M. So nothing is lost beside Q if ``e + t = lam1``; where e is too large for that, it may exceed
-        lam1 by what costs half of `room`.
-        """
+        """Upper bound of ``Omega*`` at ``(c, W)`` from a subspace Q; inf if none can be shown."""
+        # With P the projection on what is orthogonal to Q, T = Q'MQ, R = PMQ and a number e that PMP does not exceed, M
+        # is at most T + R'R/t on Q and e + t beside it, for any t > 0, and Omega* does not decrease in M. So nothing is
+        # lost beside Q if e + t = lam1; where e is too large for that, it may exceed lam1 by what costs half of `room`.
         lam1, lam2, k = self.cost.lam1, self.cost.lam2, Q.shape[1]
         F, weights = self.space.projected(Q).V, c - self.cost.b / self.space.n
         T, MQ = (F * weights) @ F.T, self.space.V @ (weights[:, None] * F.T)
@@ -349,10 +341,10 @@ class SideTerm:
         return float((np.square(np.maximum(top - lam1, 0.0)).sum() + (self.space.p - k) * extra**2) / (4 * lam2))
 
     def _largest_beside(self, weights: Array, Q: Array, enough: float) -> float:
-        """Bound of the eigenvalues of ``V Diag(weights) V'`` on what is orthogonal to Q.
+        """Bound of the eigenvalues of ``V Diag(weights) V'`` on what is orthogonal to Q; negative weights lower them.
 
-        Negative weights only lower them. Of the others the smallest are bounded by their trace, up to half of `enough`;
-        the rest by the Frobenius norm of their Gram matrix, or of its square if that is not enough.
+        The smallest count by their trace, up to half of `enough`, the others by the norm of their Gram matrix, or of
+        its square if that is not enough.
         """
         space, F = self.space, self.space.projected(Q).V
         (rows,) = np.nonzero(weights > 0)

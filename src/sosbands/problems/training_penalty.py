@@ -151,10 +151,8 @@ class PairFeatures(NamedTuple):
 
 
 def pair_features(state: SideState, telling: float) -> PairFeatures:
-    """The pairs of eigenvectors that carry the Hessian of a side, those of at least `telling` curvature.
-
-    ``H_ij = sum over k <= l of omega_kl Z_ki Z_li Z_kj Z_lj``, k a positive eigenvector.
-    """
+    """The pairs of eigenvectors that carry the Hessian of a side, those of at least `telling` curvature."""
+    # H_ij = sum over k <= l of omega_kl Z_ki Z_li Z_kj Z_lj, k a positive eigenvector
     Z, omega = state.part.U.T @ state.V, state.part.pair_weights
     squares = np.square(Z)
     energy = (omega * (squares[: len(omega)] @ squares.T)).ravel()
@@ -181,10 +179,8 @@ def square_features(space: FeatureSpace, state: SideState) -> PairFeatures:
 class PairNewtonMatrix:
     """``[Y_g'Y_g + Diag(shift), Y_g'Y_a; Y_a'Y_g, Y_a'Y_a + Diag(delta)]`` and its inverse, in the order of the pairs.
 
-    ``Y_a = scale [Y_lo; -Y_up]`` belongs to alpha_0, and Y_g has the free columns of Y_lo and Y_up. What the pairs
-    leave out is part of the diagonals.
-
-    `scale` is that of alpha_0, `own` (n,) its curvature by itself, `shift` what is added to every curvature, positive.
+    ``Y_a = scale [Y_lo; -Y_up]`` belongs to alpha_0, of curvature `own` (n,) by itself, and Y_g has the free columns of
+    Y_lo and Y_up. What the pairs leave out is part of the diagonals; `shift` > 0 is added to every curvature.
     """
 
     def __init__(

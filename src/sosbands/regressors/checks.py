@@ -170,6 +170,10 @@ def check_parameters(model: Any) -> None:
     if getattr(model, "nested_coverages", None) is not None:
         expected = "None with calibration_size='cross', whose copies have bands of their own"
         check("nested_coverages", model.nested_coverages, not is_cross(model.calibration_size), expected)
+    transform = getattr(model, "target_transform", None)
+    if transform is not None and not isinstance(transform, str):
+        expected = "'log', 'sqrt' or None with calibration_size='cross', whose copies would learn one each"
+        check("target_transform", type(transform).__name__, not is_cross(model.calibration_size), expected)
 
 
 def check_band_kernel(kernel: Any, lengthscale: Any, noise_features: str, n_inputs: int) -> None:

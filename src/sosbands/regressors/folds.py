@@ -29,7 +29,7 @@ from sosbands.point_models.user_model import (
     shuffled_folds,
 )
 from sosbands.regressors.checks import CROSS, OUT_OF_FOLD, is_cross
-from sosbands.tables.rows import LearningData, Rows
+from sosbands.tables.rows import AUTO, LearningData, Rows
 
 FOLDS = 5  # of models without `cv`
 FEATURES = ("n_features_in_", "feature_names_in_")  # that scikit-learn sets where rows are read
@@ -62,6 +62,8 @@ def fit_folds(model: Any, data: LearningData, rng: np.random.RandomState) -> Non
         alone["max_seconds"] = model.max_seconds / len(work)
     if getattr(model, "n_jobs", None) is not None:
         alone["n_jobs"] = None
+    if isinstance(getattr(model, "target_transform", None), str) and model.target_transform == AUTO:
+        alone["target_transform"] = None  # scores and ends of copies are compared, on one scale
     calls = (
         delayed(_fitted)(
             clone(model).set_params(random_state=seed, **alone),

@@ -212,7 +212,12 @@ def model_lengthscales(estimator: Any, preprocessor: Any, *, sees_points: bool) 
 
 
 def choose_noise(
-    model: Any, asked: NoiseSettings, data: NoiseData, rng: np.random.RandomState, target: TargetScale | None = None
+    model: Any,
+    asked: NoiseSettings,
+    data: NoiseData,
+    rng: np.random.RandomState,
+    target: TargetScale | None = None,
+    share: float = 1.0,
 ) -> TuningReport | None:
     """What to take for whatever is "auto"; None if nothing is."""
     if data.r.any():  # there is no scale of nothing
@@ -245,7 +250,7 @@ def choose_noise(
         units = _units(asked.bands, points, z, asked.bands.learning_coverage)
         return tune(points, z, normalize=units, rules=replace(rules, seed=seed), **given, **running, **fixed)
     options = fixed | {"solver": asked.bands.solver} | ({} if asked.bands.normalize else {"normalize": False})
-    end = np.inf if model.max_seconds is None else perf_counter() + model.max_seconds
+    end = np.inf if model.max_seconds is None else perf_counter() + share * model.max_seconds
     policy = _automatic(model.confidence_level, rules, asked, data, seed)
     given = {"options": options, "deadline": end, "weights": data.weights, "target": target}
     return choose(data.facts, data.r, policy, **given, **running)

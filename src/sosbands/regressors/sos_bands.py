@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -48,6 +49,7 @@ from sosbands.regressors.summary import describe
 from sosbands.tables import TableEncoder
 from sosbands.tables.rows import GIVEN, NUMBERS, TABLE, LearningData, Rows, sampled
 from sosbands.tuning import Rules, TuningReport
+from sosbands.tuning.report import TOO_LITTLE
 from sosbands.tuning.search import held_out_folds
 
 LEARNING_ROWS, CALIBRATION_ROWS = 500_000, 200_000  # at most: more take time and memory, and change next to nothing
@@ -155,7 +157,8 @@ class SoSBandRegressor(SplitRegressor):
         The scale on which model and bands are learnt; predictions and intervals are carried back, and hold the same
         observations. Any increasing transformer of scikit-learn's kind will do. "auto" tries the logarithm, or the root
         of targets with zeros, if they are at least 0 and clearly skewed, and takes it if intervals in units of the
-        target are better on held-out rows. Where a transform is used `predict` gives medians rather than means.
+        target are better on held-out rows; copies of cross-calibration, which must share a scale, take none. Where a
+        transform is used `predict` gives medians rather than means.
     rules : Rules, optional
         By which criterion and tests tuning decides (`sosbands.tuning.Rules`); its seed is not used, because
         `random_state` is that of the whole fit. The level of the symmetry test, and whether there is one, are those of
@@ -298,17 +301,23 @@ class SoSBandRegressor(SplitRegressor):
         target, other = self._target_scales(asked, data)
         if other is None:
             found = self._known(asked, data, points, target, rng)
-        else:
-            some = sampled(np.arange(len(data)), COMPARED_ROWS, rng)
-            part = data.take(some) if len(some) < len(data) else data
-            tried = [self._known(asked, part, points[some], each, rng) for each in (target, other)]
+        else:  # both alone, on as many rows as tell them apart; the draws of the one taken are as if it had been given
+            rngs, whole = [deepcopy(rng), deepcopy(rng)], len(data) <= COMPARED_ROWS
+            some = np.arange(len(data)) if whole else sampled(np.arange(len(data)), COMPARED_ROWS, deepcopy(rng))
+            part, share = data if whole else data.take(some), 0.5 if whole else 1 / 3
+            tried = [
+                self._known(asked, part, points[some], scale, own, share)
+                for scale, own in zip((target, other), rngs, strict=True)
+            ]
             plain, changed = (float("nan") if each.tuning is None else each.tuning.best_value for each in tried)
             k = int(changed > plain + TRANSFORM_BONUS)
-            found = tried[k] if part is data else self._known(asked, data, points, (target, other)[k], rng)
+            if whole:
+                found, rng = tried[k], rngs[k]
+            else:
+                found = self._known(asked, data, points, (target, other)[k], rng, share)
             names, loss = ("none", other.words), 100 * np.expm1(abs(changed - plain))
-            better = changed > plain and not k
             words = f"target transform {names[k]}: with {names[1 - k]}, {loss:.1f} % "
-            words += "better, too little to prefer it" if better else "worse"
+            words += f"better, {TOO_LITTLE}" if changed > plain and not k else "worse"
             if found.tuning is not None:
                 found = found._replace(tuning=replace(found.tuning, reasons=(*found.tuning.reasons, words)))
         self._settle(asked, data, found, rng)
@@ -336,8 +345,9 @@ class SoSBandRegressor(SplitRegressor):
         points: Array,
         target: TargetScale | None,
         rng: np.random.RandomState,
+        share: float = 1.0,
     ) -> Known:
-        """The point model of these rows, what it leaves of them, and what the data choose."""
+        """The point model of these rows, what it leaves of them, and what the data choose in this share of the time."""
         y = data.y if target is None else target.forward(data.y)
         sees_points, encoder = self.reader_.model_sees_points, self.reader_.preprocessor
         # 2. The point model and its residuals; bands that cover every row must see every row.
@@ -377,7 +387,7 @@ class SoSBandRegressor(SplitRegressor):
         keep = np.flatnonzero(kept if weights is None else kept & (weights > 0))
         noise = NoiseData(facts, learnt.residual, data.positions[noisy], weights)
         # 4. What the data choose.
-        tuning = choose_noise(self, asked, noise.take(keep), rng, target)
+        tuning = choose_noise(self, asked, noise.take(keep), rng, target, share)
         return Known(target, learnt, rms, noise, keep, forest, tuning)
 
     def _settle(self, asked: NoiseSettings, data: LearningData, known: Known, rng: np.random.RandomState) -> None:

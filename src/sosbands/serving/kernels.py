@@ -9,8 +9,8 @@ import numpy as np
 from sosbands._types import Array
 from sosbands.bands.functions import SoSFunction
 from sosbands.exceptions import ExportError
-from sosbands.kernels.features import FAR, FARTHEST, KernelFeatures, LandmarkKernel
-from sosbands.kernels.kernels import StationaryKernel
+from sosbands.kernels.features import FAR, KernelFeatures, LandmarkKernel
+from sosbands.kernels.kernels import FARTHEST, StationaryKernel
 from sosbands.serving.program import Program
 
 BLOCK = 64  # columns that a triangular solve does at a time, by the inverse of their block

@@ -7,7 +7,6 @@ are at a bound: the quadratic model of those that move is solved in its box by C
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +16,8 @@ from sosbands._types import Array, IntArray
 from sosbands.problems.dual import BandDual
 from sosbands.problems.side import SideState
 from sosbands.problems.training_penalty import TrainingPenaltyProblem
-from sosbands.solvers.newton import CORRECTIONS, DAMPING, damping_after, search_along
-from sosbands.solvers.result import HistoryRow, SolverResult, Status
+from sosbands.solvers.newton import CORRECTIONS, DAMPING, Monitor, damping_after, search_along
+from sosbands.solvers.result import SolverResult, Status
 
 MOST_FEATURES, MOST_ROWS = 80, 5000  # above, subspaces and samples of the rows are cheaper
 MOST_COUPLED = 150  # rows at which a penalty pulls the sides together
@@ -59,49 +58,39 @@ class Model(NamedTuple):
 
 def solve_dense(part: BandDual, start: Array, tol: float, max_iterations: int) -> SolverResult:
     """Damped Newton steps on the variables that move, until the gap is at most `tol`; the last point is certified."""
-    clock, before = perf_counter(), part.decompositions
-    here = best = _begun(part, part.bounds.clip(start))
-    history: list[HistoryRow] = []
-
-    def record(dual: float, primal: float, gap: float) -> None:
-        made = part.decompositions - before
-        history.append(HistoryRow(len(history), dual, primal, gap, made, perf_counter() - clock))
-
+    monitor = Monitor(part, tol)
+    # 1. At the start unless it is far off, then or from zero at the rows with the largest targets.
+    z = part.bounds.clip(start)
+    known = _shrunk(part, z) if z.any() else None
+    if known is not None and known.gap < NEAR:
+        here = best = known
+    else:
+        cold = np.zeros_like(z)
+        for k, (term, target) in enumerate(zip(part.sides, part.targets, strict=True)):
+            most = float(np.quantile(target, 1 - term.cost.tau))
+            cold[k * part.n : (k + 1) * part.n] = np.where(target > max(most, 0.0), term.ceiling, 0.0)
+        plain = _shrunk(part, cold)
+        here = best = plain if known is None or plain.value > known.value else known
+    # 2. Steps in small dense matrices.
     damping, model = DAMPING, None
-    while best.gap > tol and len(history) < min(STEPS, max_iterations) and damping <= MOST_DAMPING:
+    while best.gap > tol and len(monitor.history) < min(STEPS, max_iterations) and damping <= MOST_DAMPING:
         model = model or _model(part, here)
         found = _step(part, here, model, damping)
         if found is None:
             damping *= 10
             continue
-        record(here.value, here.primal, here.gap)
+        monitor.note(here.value, here.primal, here.gap)
         (here, t), model = found, None
         damping = damping_after(damping, t)
         best = here if here.gap < best.gap else best
-    certificate = part.certificate(best.z)
-    record(certificate.dual_value, certificate.primal_value, certificate.gap)
-    unsolved = Status.STALLED if damping > MOST_DAMPING else Status.ITERATION_LIMIT
-    status = Status.CONVERGED if certificate.gap <= tol else unsolved
-    last = history[-1]
-    return SolverResult(best.z, certificate, status, last.iteration, last.decompositions, last.seconds, tuple(history))
+    if monitor.record(part.certificate(best.z), best.z):
+        return monitor.result(Status.CONVERGED)
+    return monitor.result(Status.STALLED if damping > MOST_DAMPING else Status.ITERATION_LIMIT)
 
 
 def _point(part: BandDual, z: Array, value: float, slope: Array) -> Point:
     sides = part.state(z).sides
     return Point(z, value, part.objective(tuple(side.primal for side in sides)), slope, sides)
-
-
-def _begun(part: BandDual, z: Array) -> Point:
-    """Where to start: at z unless it is far off, then or from zero at the rows with the largest targets."""
-    known = _shrunk(part, z) if z.any() else None
-    if known is not None and known.gap < NEAR:
-        return known
-    cold = np.zeros_like(z)
-    for k, (term, target) in enumerate(zip(part.sides, part.targets, strict=True)):
-        most = float(np.quantile(target, 1 - term.cost.tau))
-        cold[k * part.n : (k + 1) * part.n] = np.where(target > max(most, 0.0), term.ceiling, 0.0)
-    plain = _shrunk(part, cold)
-    return plain if known is None or plain.value > known.value else known
 
 
 def _shrunk(part: BandDual, z: Array) -> Point:

@@ -34,12 +34,10 @@ Product = Callable[[Array], Array]
 def solve_newton(
     problem: BandDual, start: Array, tol: float, max_iterations: int, also: Sides | None = None
 ) -> SolverResult:
-    """Maximise the dual by damped Newton steps on the free variables.
+    """Maximise the dual by damped Newton steps on the free variables; `also` is a feasible primal point known before.
 
-    A step sets the variables that end at a bound there and solves ``(H_FF + damping I) d_F = g_F - H_FA d_A`` for the
-    others by conjugate gradients. It is accepted along the projected path if the dual rises enough; otherwise the
-    damping grows and, at last, L-BFGS takes over for a while, so that no point is left that is not a
-    solution. `also` is a feasible primal point known from elsewhere.
+    A step solves ``(H_FF + damping I) d_F = g_F - H_FA d_A``, A the variables that end at a bound, and is taken along
+    the projected path as far as the dual rises. Otherwise the damping grows and, at last, L-BFGS goes on for a while.
     """
     monitor = Monitor(problem, tol, partial(problem.certificate, also=also) if also else None)
     z = problem.bounds.clip(start)
@@ -94,9 +92,8 @@ def first_ascent(problem: BandDual, z: Array) -> Array:
 def newton_step(problem: BandDual, z: Array, damping: float, monitor: Monitor) -> tuple[Array, float] | None:
     """Next point and the accepted step length, or None if no step of this damping raises the dual.
 
-    The quadratic model is maximised in the box: guess which variables end at a bound, by the optimality conditions at
-    z, solve for the others, correct. A free variable that leaves the box goes to the bound that it passes; one at a
-    bound that the model draws inside becomes free again.
+    The model is maximised in the box: guess which variables end at a bound, solve for the others, correct: a free
+    variable that leaves the box goes to the bound that it passes, and one that the model draws inside becomes free.
     """
     value, grad = problem.value_and_grad(z)
     box = problem.bounds
@@ -166,6 +163,11 @@ class Model:
 
     def solve(self, d: Array, free: BoolArray) -> Array:
         """Fill the free entries of d by conjugate gradients, from those it has; the gradient of the model there."""
+
+        def counted(v: Array) -> Array:
+            self.products += 1
+            return self.product(v)
+
         chosen = free[self.moving]
         wanted = d[self.moving]
         change = wanted - self.step
@@ -179,25 +181,20 @@ class Model:
         if self.shift is not None and rhs.any():
             inverse = self.problem.preconditioner(self.z, free, self.shift)
             goal = CG_TOLERANCE * max(self.size, float(np.linalg.norm(rhs)))
-            change, image, self.is_solved = conjugate_gradients(self._counted, chosen, self.shift, rhs, inverse, goal)
+            change, image, self.is_solved = conjugate_gradients(counted, chosen, self.shift, rhs, inverse, goal)
             self.step, self.slope = self.step + change, self.slope - image
         d[self.moving] = self.step
         slope = np.zeros_like(d)
         slope[self.moving] = self.slope
         return slope
 
-    def _counted(self, v: Array) -> Array:
-        self.products += 1
-        return self.product(v)
-
 
 def conjugate_gradients(
     product: Product, chosen: BoolArray, shift: float, rhs: Array, inverse: Product | None, goal: float
 ) -> tuple[Array, Array, bool]:
-    """Solve ``(H + shift I) x = rhs`` in the chosen variables, x = 0 elsewhere, to a residual of at most `goal`.
+    """Find x with ``(H + shift I) x = rhs`` in the chosen variables, ``H x``, and whether `goal` was reached.
 
-    Returns x, ``H x`` in all variables, and whether the goal was reached. `product` is that with H, `inverse`
-    approximates the inverse. Systems are small: here a library's checks take longer than its arithmetic.
+    Systems are small: a library's checks take longer than its arithmetic.
     """
     x, residual, image = np.zeros(len(chosen)), rhs.copy(), np.zeros(len(chosen))
     direction, whole, before = np.zeros_like(rhs), np.zeros(len(chosen)), 1.0
@@ -261,10 +258,13 @@ class Monitor:
         """Record the certificate of z; True if the tolerance is reached."""
         if self.best is None or certificate.gap < self.best.gap:
             self.best, self.best_z = certificate, self.problem.bounds.clip(z)
-        made, seconds = self.problem.decompositions - self.decompositions, perf_counter() - self.clock
-        values = certificate.dual_value, certificate.primal_value, certificate.gap
-        self.history.append(HistoryRow(len(self.history), *values, made, seconds))
+        self.note(certificate.dual_value, certificate.primal_value, certificate.gap)
         return certificate.gap <= self.tol
+
+    def note(self, dual_value: float, primal_value: float, gap: float) -> None:
+        """Add a line to the history."""
+        made, seconds = self.problem.decompositions - self.decompositions, perf_counter() - self.clock
+        self.history.append(HistoryRow(len(self.history), dual_value, primal_value, gap, made, seconds))
 
     @property
     def has_stalled(self) -> bool:

@@ -45,7 +45,17 @@ def solve_proximal(problem: OperatorPenaltyProblem, start: Array, tol: float, ma
     for _ in range(MOST_STEPS):
         step = ProximalStep(turned, centre, firmness)
         z = step.start()
-        z, count = _settled(step, z if z.any() else first_ascent(step, z), settled, monitor)
+        z, damping, count = z if z.any() else first_ascent(step, z), DAMPING, 0
+        # Newton's method, until the residual of the step is small against the way that it has gone
+        while count < LONG and not step.residual(z) <= min(settled, SETTLED * step.moved(z)):
+            found = newton_step(step, z, damping, monitor)
+            if found is not None:
+                z, damping = found[0], damping_after(damping, found[1])
+            else:
+                damping *= 10
+                if damping > 1e6:
+                    break
+            count += 1
         centre = step.next_centre(z)
         iterations, made = iterations + count, made + step.decompositions
         scaled, shrink = _scaled(turned, centre.variables, shrink)
@@ -62,23 +72,6 @@ def solve_proximal(problem: OperatorPenaltyProblem, start: Array, tol: float, ma
         firmness *= RELEASE if count <= QUICK else 1.0
     result = monitor.result(status)
     return replace(result, iterations=iterations, decompositions=result.decompositions + turned.decompositions + made)
-
-
-def _settled(step: ProximalStep, z: Array, most: float, monitor: Monitor) -> tuple[Array, int]:
-    """Newton's method on one step, until its residual is small against the way that it has gone."""
-    damping = DAMPING
-    for count in range(LONG):
-        if step.residual(z) <= min(most, SETTLED * step.moved(z)):
-            return z, count
-        found = newton_step(step, z, damping, monitor)
-        if found is None:
-            damping *= 10
-            if damping > 1e6:
-                return z, count
-            continue
-        z, length = found
-        damping = damping_after(damping, length)
-    return z, LONG
 
 
 def _scaled(problem: BandDual, z: Array, guess: float) -> tuple[Array, float]:
@@ -122,12 +115,10 @@ class Centre:
 class ProximalStep(OperatorPenaltyProblem):
     """The dual of the problem plus ``sigma b_0 / 2`` times the squared distance of the operators to a centre.
 
-    The distance is ``||E (A - C) E||_F`` with E a diagonal matrix whose squares are what the directions cost, so that
-    in ``E A E`` all of them count alike; the squared Frobenius norm is replaced by its tangent at C, which is right at
-    the fixed point. The difference ``D = A_lo - A_up``, a variable of its own with the multiplier W, is held too.
-    Everything is divided by ``sigma b_0``, so that the curvature is at most about one, whatever the penalties are.
-
-    `problem` is in features whose Gram matrix is nearly diagonal; `sigma` is how firmly it is held, small is free.
+    The distance is ``||E (A - C) E||_F``, the squares of the diagonal E being what the directions cost, so that all
+    count alike; the squared Frobenius norm is replaced by its tangent at C, right at the fixed point. The difference
+    ``D = A_lo - A_up``, a variable of its own with the multiplier W, is held too. All is divided by ``sigma b_0``, so
+    that the curvature is at most about one. The Gram matrix of the features of `problem` is nearly diagonal.
     """
 
     def __init__(self, problem: OperatorPenaltyProblem, centre: Centre, sigma: float) -> None:

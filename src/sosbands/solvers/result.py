@@ -54,11 +54,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, eq=False)
 class SolverResult:
-    """Where a solve ended, with the certificate of that point.
-
-    The `history` has a row per certified point, for independent parts one part after the other; `bases` are the
-    subspaces that the solution was found in, for each part, empty without subspaces.
-    """
+    """Where a solve ended, with the certificate of that point."""
 
     variables: Array
     certificate: Certificate
@@ -66,5 +62,5 @@ class SolverResult:
     iterations: int
     decompositions: int
     seconds: float
-    history: tuple[HistoryRow, ...]
-    bases: tuple[Bases, ...] = ()
+    history: tuple[HistoryRow, ...]  # a row per certified point, for independent parts one part after the other
+    bases: tuple[Bases, ...] = ()  # subspaces that the solution of each part was found in

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -78,10 +77,14 @@ def solve(
     if z.shape != (n_variables,):
         raise ValueError(f"start has shape {z.shape}: expected ({n_variables},)")
     parts = getattr(problem, "parts", (problem,))
+    # subspaces of a neighbour with other kernels, or coupled in another way, are of no use
+    fitting = len(bases) == len(parts) and all(
+        [len(Q) for Q in known] == list(part.dimensions) for known, part in zip(bases, parts, strict=True)
+    )
     cuts = np.cumsum([len(part.bounds.lower) for part in parts])[:-1]
     results, clock = [], perf_counter()
     with ONE_THREAD:
-        for part, at, known in zip(parts, np.split(z, cuts), _matching(parts, bases), strict=True):
+        for part, at, known in zip(parts, np.split(z, cuts), bases if fitting else [()] * len(parts), strict=True):
             began = perf_counter()
             run, at, easier, begun = _method(part, at, solver, tol, max_iterations, known)
             if begun is not None and begun.status == Status.CONVERGED:
@@ -191,22 +194,19 @@ def is_dense(part: BandDual) -> bool:
 def _through_easier(
     run: Solver, part: BandDual, z: Array, tol: float, max_iterations: int
 ) -> tuple[Solver, Array, list[SolverResult]]:
-    """From zero through easier problems, where that helps; the solver then knows subspaces or a primal point of them.
-
-    With very many points, the same problem on some of them comes first. Where the linear penalties dominate, the dual
-    is nearly a semidefinite program with its kinks, and problems with a larger and decreasing Frobenius penalty lead
-    to it. Operators of one that is nearly as stiff are good ones of the next, whose own multipliers hardly give any:
-    those are solved well, as far as that is quick.
-    """
+    """From zero through easier problems, where that helps; the solver then knows subspaces or a primal point."""
     if z.any():
         return run, z, []
-    if part.n > MANY_ROWS:
+    if part.n > MANY_ROWS:  # some of the points first
         rows = _telling_rows(part)
         small = part.subsampled(rows)
         inner, start, results = _through_easier(run, small, np.zeros(small.n_variables), LOOSE, max_iterations)
         results.append(inner(small, start, LOOSE, max_iterations))
         z, bases = part.extended(results[-1].variables, rows, small), results[-1].bases
         return partial(solve_subspace, known=bases[0]) if bases else run, z, results
+    # Where the linear penalties dominate, the dual is nearly a semidefinite program with its kinks, to which larger and
+    # decreasing Frobenius penalties lead. Operators of a problem that is nearly as stiff are good ones of the next,
+    # whose own multipliers hardly give any: those are solved well, as far as that is quick.
     results = []
     plain, factor = run, part.stiffness / STIFF
     while factor > 1:
@@ -225,14 +225,6 @@ def _telling_rows(part: BandDual) -> IntArray:
     sample = np.random.default_rng(0).choice(len(sizes), SAMPLE_ROWS, replace=False)
     largest = np.argpartition(sizes, -EXTREME_ROWS)[-EXTREME_ROWS:]
     return np.union1d(sample, largest) if part.is_hard else np.sort(sample)
-
-
-def _matching(parts: Sequence[Any], bases: Sequence[Bases]) -> list[Bases]:
-    """The known bases of each part; none where the neighbour had other kernels or was coupled in another way."""
-    fitting = len(bases) == len(parts) and all(
-        [len(Q) for Q in known] == list(part.dimensions) for known, part in zip(bases, parts, strict=True)
-    )
-    return list(bases) if fitting else [()] * len(parts)
 
 
 def _joined(results: list[SolverResult], tol: float, seconds: float) -> SolverResult:

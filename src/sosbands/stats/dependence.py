@@ -55,7 +55,7 @@ def distance_correlation(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def _read_pair(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    u, v = (read_numbers(name, sample) for name, sample in (("x", x), ("y", y)))
+    u, v = read_numbers("x", x), read_numbers("y", y)
     for name, sample in (("x", u), ("y", v)):
         if sample.ndim != 1 or sample.size == 0:
             raise ValueError(f"{name} has shape {sample.shape}: expected one dimension and at least one entry")
@@ -116,9 +116,8 @@ def _row_sums(x: Array, rank: IntArray) -> Array:
 def _concordant_products(x: Array, y: Array, rank: IntArray) -> float:
     """``sum (x_j - x_i)(y_j - y_i)`` over i < j with rank_i < rank_j, for increasing x.
 
-    Such a pair is met once, at the highest bit in which the two ranks differ: above that bit they agree, at that bit
-    rank_i has 0 and rank_j has 1. Level by level the rows are grouped by the higher bits and kept in their order, so
-    that a group fills the positions ``start, start + 1, ...`` and cumulative sums give the rows ``i`` of each ``j``.
+    Such a pair is met once, at the highest bit in which the two ranks differ. Level by level rows are grouped by the
+    higher bits in their order, from the position `start` on, so that cumulative sums give the rows i of each j.
     """
     n = len(x)
     position = np.arange(n)

@@ -79,24 +79,33 @@ def independence_test(
     n_permutations : int
     random_state : int, Generator or None
     """
-    pairs = _read_pairs(widths, residuals)
+    if len(widths) != len(residuals) or not len(widths):
+        raise ValueError(f"widths and residuals have {len(widths)} and {len(residuals)} candidates: expected as many")
+    named = enumerate(zip(widths, residuals, strict=True))
+    pairs = [(read_numbers(f"widths[{k}]", W), read_numbers(f"residuals[{k}]", R)) for k, (W, R) in named]
+    n = pairs[0][0].size
+    for candidate, pair in enumerate(pairs):
+        for name, values in zip(("widths", "residuals"), pair, strict=True):
+            if values.shape != (n,) or not n:
+                raise ValueError(f"{name}[{candidate}] has shape {values.shape}: expected (n,), the same n for all")
+            check_finite(f"{name}[{candidate}]", values)
     rng = random_numbers(random_state, "n_permutations", n_permutations)
-    if selected is not None and not 0 <= selected < len(pairs):
-        raise ValueError(f"selected={selected!r}: expected the position of one of {len(pairs)} candidates")
+    known = selected is None or 0 <= selected < len(pairs)
+    check("selected", selected, known, f"the position of one of {len(pairs)} candidates")
     chosen = pairs if selected is None else [pairs[selected]]
     halves = [(indicators(W), indicators(R)) for W, R in chosen]
     units = [1.0] * len(halves)
     if scale_free:
         units = [float(np.sqrt(_statistic(x, x) * _statistic(y, y))) or 1.0 for x, y in halves]
     observed = max(_statistic(x, y) / unit for (x, y), unit in zip(halves, units, strict=True))
-    n, exceed = len(pairs[0][0]), 0
+    exceed = 0
     for _ in range(n_permutations):
         order: IntArray = rng.permutation(n)
         largest = max(_statistic(x, y[order]) / unit for (x, y), unit in zip(halves, units, strict=True))
         exceed += largest >= observed * (1 - 1e-12)
-    name = "max-statistic permutation" if selected is None else "permutation"
+    test = "max-statistic permutation" if selected is None else "permutation"
     p_value = 1.0 if observed == 0 else (1 + exceed) / (1 + n_permutations)
-    return TestResult(float(observed), p_value, n_permutations, name)
+    return TestResult(float(observed), p_value, n_permutations, test)
 
 
 @ONE_THREAD
@@ -126,7 +135,8 @@ def feature_independence_test(
     n_permutations : int
     random_state : int, Generator or None
     """
-    check_lengthscales("lengthscales", lengthscales)
+    given = lengthscales[0] if len(lengthscales) == 1 else lengthscales
+    check("lengthscales", given, all(is_number(ell) and ell > 0 for ell in lengthscales), "a number > 0")
     rng = random_numbers(random_state, "n_permutations", n_permutations)
     points, r = _read_points(X, residuals, rng)
     size = np.abs(r)
@@ -134,9 +144,14 @@ def feature_independence_test(
     ranks, orders_of_cosines = rankdata(size), np.arange(1, COSINES + 1)
     sizes = np.cos(np.pi * np.outer((ranks - 0.5) / len(ranks), orders_of_cosines)) / orders_of_cosines
     sizes = sizes - sizes.mean(axis=0) if np.ptp(ranks) > 0 else np.zeros_like(sizes)
-    distances = cdist(points, points)
-    with np.errstate(over="ignore"):  # of places that are infinitely far apart in a lengthscale
-        kernels = [_centred_unit(np.exp(-0.5 * np.square(distances / ell))) for ell in lengthscales]
+    distances, kernels = cdist(points, points), []
+    for ell in lengthscales:
+        with np.errstate(over="ignore"):  # of places that are infinitely far apart in a lengthscale
+            K = np.exp(-0.5 * np.square(distances / ell))
+        mean = K.mean(axis=0)  # HKH divided by its Frobenius norm; zero if all places are equal
+        centred = K - mean[:, None] - mean[None, :] + mean.mean()
+        norm = float(np.linalg.norm(centred))
+        kernels.append(centred / norm if norm > 1e-12 * len(K) else np.zeros_like(K))
 
     def statistics(batch: Array) -> Array:
         """``max over kernels of sum_k u_k' K u_k / n`` for each of a batch of shape (n, count, terms)."""
@@ -152,29 +167,6 @@ def feature_independence_test(
     exceed = int(np.count_nonzero(np.array(null) >= observed - 1e-12 * abs(observed)))
     p_value = 1.0 if not observed > 0 else (1 + exceed) / (1 + n_permutations)
     return TestResult(observed, p_value, n_permutations, "feature permutation")
-
-
-def _centred_unit(K: Array) -> Array:
-    """``HKH`` divided by its Frobenius norm; zero if all places are equal."""
-    mean = K.mean(axis=0)
-    centred = K - mean[:, None] - mean[None, :] + mean.mean()
-    norm = float(np.linalg.norm(centred))
-    return np.asarray(centred / norm) if norm > 1e-12 * len(K) else np.zeros_like(K)
-
-
-def _read_pairs(widths: Sequence[ArrayLike], residuals: Sequence[ArrayLike]) -> list[tuple[Array, Array]]:
-    """One pair of arrays per candidate, all of one length and finite."""
-    if len(widths) != len(residuals) or not len(widths):
-        raise ValueError(f"widths and residuals have {len(widths)} and {len(residuals)} candidates: expected as many")
-    named = enumerate(zip(widths, residuals, strict=True))
-    pairs = [(read_numbers(f"widths[{k}]", W), read_numbers(f"residuals[{k}]", R)) for k, (W, R) in named]
-    shape = (pairs[0][0].size,)
-    for candidate, pair in enumerate(pairs):
-        for name, values in zip(("widths", "residuals"), pair, strict=True):
-            if values.shape != shape or not shape[0]:
-                raise ValueError(f"{name}[{candidate}] has shape {values.shape}: expected (n,), the same n for all")
-            check_finite(f"{name}[{candidate}]", values)
-    return pairs
 
 
 def indicators(values: ArrayLike, grid: int = GRID) -> Array:
@@ -258,7 +250,7 @@ def sign_flip_test(
     n_flips : int
     random_state : int, Generator or None
     """
-    check_lengthscales("lengthscale", [lengthscale])
+    check("lengthscale", lengthscale, is_number(lengthscale) and lengthscale > 0, "a number > 0")
     rng = random_numbers(random_state, "n_flips", n_flips)
     points, r = _read_points(X, residuals, rng)
     size = np.abs(r)
@@ -313,8 +305,8 @@ def bootstrap_test(
     n_bootstraps : int
     random_state : int, Generator or None
     """
-    if not 0 <= reference < len(criteria):
-        raise ValueError(f"reference={reference!r}: expected the position of one of {len(criteria)} candidates")
+    known = 0 <= reference < len(criteria)
+    check("reference", reference, known, f"the position of one of {len(criteria)} candidates")
     rng = random_numbers(random_state, "n_bootstraps", n_bootstraps)
 
     def differences(rows: AnyArray) -> Array:
@@ -340,11 +332,6 @@ def _read_points(X: ArrayLike, residuals: ArrayLike, rng: np.random.Generator) -
         return points, r
     rows = rng.choice(len(r), MAX_ROWS, replace=False)
     return points[rows], r[rows]
-
-
-def check_lengthscales(name: str, values: Sequence[Any]) -> None:
-    """Raise an error unless all are numbers above 0; infinity takes all places as one."""
-    check(name, values if len(values) != 1 else values[0], all(is_number(v) and v > 0 for v in values), "a number > 0")
 
 
 def random_numbers(random_state: Any, name: str, count: Any) -> np.random.Generator:

@@ -36,23 +36,12 @@ MISSING_TYPES = ("NAType", "NaTType")  # of pandas, which need not be installed
 
 @dataclass(frozen=True)
 class Place:
-    """Where columns come from, in the words of messages.
-
-    Attributes
-    ----------
-    table : str
-    first_row : int or None
-        What the first row is called; None: rows are counted from 0, as in Python.
-    remedy : str
-        What to do about texts of a kind of their own.
-    ending : str
-        Of messages about cells of another kind than expected.
-    """
+    """Where columns come from, in the words of messages."""
 
     table: str = "X"
-    first_row: int | None = None
-    remedy: str = "give the column the dtype 'category'"
-    ending: str = " as in the learning rows"
+    first_row: int | None = None  # what the first row is called; None: rows are counted from 0, as in Python
+    remedy: str = "give the column the dtype 'category'"  # about texts of a kind of their own
+    ending: str = " as in the learning rows"  # of messages about cells of another kind than expected
 
     def row(self, position: int) -> str:
         """What a row is called."""
@@ -61,19 +50,14 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The cells of one column, of the kind that its dtype, or the types of its cells, say, or else "text".
-
-    Values are numbers, booleans (1 and 0) or dates (days since 1970), NaN where a cell is missing; otherwise the
-    position of each cell in `levels`: different texts, trimmed, the empty one where a cell is missing. `stored` is the
-    type of the cells in a file.
-    """
+    """The cells of one column, of the kind that its dtype, or the types of its cells, say, or else "text"."""
 
     name: str
     kind: str
-    values: AnyArray
-    levels: Sequence[str] = ()
+    values: AnyArray  # numbers, booleans (1, 0) or dates (days since 1970), NaN for gaps; otherwise positions in levels
+    levels: Sequence[str] = ()  # different texts, trimmed, the empty one where a cell is missing
     place: Place = Place()
-    stored: str = ""
+    stored: str = ""  # the type of the cells in a file
 
     def take(self, rows: Any) -> Column:
         """Some of the cells, with the levels that these have."""
@@ -202,29 +186,30 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "iloc") or hasattr(X, "get_columns")
 
 
-def has_spans(X: Any) -> bool:
-    """Whether a data frame has columns of spans of time, which are days here and other units elsewhere."""
-    return any(getattr(dtype, "kind", "") == "m" or str(dtype).startswith("Duration") for dtype in X.dtypes)
-
-
 def has_names(X: Any) -> bool:
     """Whether the columns of a table have names."""
     return X.named if isinstance(X, ColumnTable) else is_frame(X)
+
+
+def dense_table(X: Any, *, as_it_is: bool) -> Any:
+    """A table as it is, or as an array, of two dimensions."""
+    if issparse(X):
+        raise TypeError("X is a sparse matrix: expected a dense table (X.toarray()), sparse data are not supported")
+    with naming("X"):  # rows of different lengths
+        table = X if as_it_is else np.asarray(X)
+    if len(table.shape) != 2:
+        raise ValueError(
+            f"X has shape {table.shape}: expected two dimensions, rows and features. Reshape your data: "
+            "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
+        )
+    return table
 
 
 def table_of(X: Any) -> Any:
     """A data frame as it is, and what was read, anything else as an array of two dimensions."""
     if isinstance(X, ColumnTable):
         return X
-    if issparse(X):
-        raise TypeError("X is a sparse matrix: expected a dense table (X.toarray()), sparse data are not supported")
-    with naming("X"):  # rows of different lengths
-        table = X if is_frame(X) else np.asarray(X)
-    if len(table.shape) != 2:
-        raise ValueError(
-            f"X has shape {table.shape}: expected two dimensions, rows and features. Reshape your data: "
-            "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
-        )
+    table = dense_table(X, as_it_is=is_frame(X))
     if not all(table.shape):
         what, k = ("sample", 0) if not table.shape[0] else ("feature", 1)
         raise ValueError(f"X has {table.shape[k]} {what}(s) (shape={table.shape}) while a minimum of 1 is required.")
@@ -243,8 +228,17 @@ def read_column(X: Any, position: int, name: str) -> Column:
     """One column of a data frame, an array, or a table that was read."""
     if isinstance(X, ColumnTable):
         return replace(X.columns[position], name=name)
-    if hasattr(X, "get_columns"):
-        return _of_polars(X.get_columns()[position], name)
+    if hasattr(X, "get_columns"):  # of polars
+        series = X.get_columns()[position]
+        kind = str(series.dtype).partition("(")[0]
+        if series.dtype.is_numeric():
+            return Column(name, NUMBER, np.array(series.cast(float).to_numpy()))
+        if kind == "Boolean":
+            return Column(name, BOOLEAN, np.array(series.cast(int).cast(float).to_numpy()))
+        if kind in ("Categorical", "Enum"):
+            return replace(_of_array(series.cast(str).to_numpy(), name), kind=CATEGORY)
+        values = series.to_numpy()
+        return _of_array(values if kind in ("Date", "Datetime", "Duration") else values.astype(object), name)
     if not hasattr(X, "iloc"):
         return _of_array(X[:, position], name)
     series = X.iloc[:, position]
@@ -258,26 +252,11 @@ def read_column(X: Any, position: int, name: str) -> Column:
     return _of_array(series.to_numpy() if kind == "m" else series.to_numpy(dtype=object, na_value=None), name)
 
 
-def _of_polars(series: Any, name: str) -> Column:
-    kind = str(series.dtype).partition("(")[0]
-    if series.dtype.is_numeric():
-        return Column(name, NUMBER, np.array(series.cast(float).to_numpy()))
-    if kind == "Boolean":
-        return Column(name, BOOLEAN, np.array(series.cast(int).cast(float).to_numpy()))
-    if kind in ("Categorical", "Enum"):
-        column = _of_array(series.cast(str).to_numpy(), name)
-        return Column(name, CATEGORY, column.values, column.levels)
-    values = series.to_numpy()
-    return _of_array(values if kind in ("Date", "Datetime", "Duration") else values.astype(object), name)
-
-
 def _of_array(values: AnyArray, name: str) -> Column:
     if values.dtype.kind in "biuf":
         return Column(name, BOOLEAN if values.dtype.kind == "b" else NUMBER, values.astype(float))
-    if values.dtype.kind == "M":
-        return Column(name, DATE, _days(values))
-    if values.dtype.kind == "m":
-        return Column(name, NUMBER, _days(values))
+    if values.dtype.kind in "Mm":
+        return Column(name, DATE if values.dtype.kind == "M" else NUMBER, _days(values))
     return _of_cells(values.tolist(), name)
 
 
@@ -375,10 +354,9 @@ class TextKind:
 
 
 def kind_of_texts(counts: Mapping[str, int]) -> TextKind:
-    """Kind of a column by how often each text occurs, missing cells aside.
+    """Kind of a column by how often each text occurs, missing cells aside: what all of them are, or categories.
 
-    Texts are numbers, booleans (true or false) or ISO 8601 dates if all of them are. If only most cells are numbers or
-    dates, the others are mistakes. Everything else is categories, and so is a column without cells.
+    If only most cells are numbers or dates, the others are mistakes.
     """
     total = sum(counts.values())
     for kind, parse in ((NUMBER, number), (DATE, day)):

@@ -73,19 +73,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Columns with a column that says where gaps are.
     """
 
-    kinds_: dict[str, str]
-    has_names_: bool
-    n_features_in_: int
-    levels_: dict[str, list[str]]
     one_hot_: list[str]
     by_target_: list[str]
-    identifiers_: list[str]
-    gaps_: list[str]
-    filler_: Any
-    scaler_: Any
-    columns_encoder_: Any
-    targets_: Any
-    target_scaler_: Any
 
     def __init__(self, kinds: Mapping[str, str] | None = None, *, scale: bool = True, mark_gaps: bool = True) -> None:
         self.kinds = kinds
@@ -114,8 +103,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fold_points(self, X: Any, y: Array, points: Array) -> Callable[[IntArray, IntArray], Array] | None:
         """What cross-validation over the learning rows must see instead of `points`, what `fit_transform` gave.
 
-        A function of the rows that a fold learns from and those that it holds out, which gives all rows, with mean
-        targets made of the former alone; None where no column has mean targets.
+        A function of the rows that a fold learns from, whose targets alone then count, and those that it holds out,
+        which gives all rows; None where no column has mean targets.
         """
         if not self.by_target_:
             return None
@@ -190,16 +179,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.kinds_ = {column.name: given.get(column.name) or column.decided() for column in columns}
         self.has_names_ = has_names(X)
         self.n_features_in_ = len(names)
-        self._learn_levels(columns)
-        codes = self._codes(columns)
-        self._learn_plain(columns, codes)
-        parts = self._plain_parts(columns, codes)
-        if self.by_target_:
-            parts.append(self._learn_targets(codes[:, len(self.one_hot_) :], y))
-        return np.hstack(parts)
-
-    def _learn_levels(self, columns: Sequence[Column]) -> None:
-        """Texts of the learning rows, and which columns of categories have few."""
+        # 1. Texts of the learning rows, and which columns of categories have few.
         self.levels_, self.one_hot_, self.by_target_, self.identifiers_ = {}, [], [], []
         for column in columns:
             if self.kinds_[column.name] != CATEGORY:
@@ -218,12 +198,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 least = 2
             self.levels_[column.name] = sorted(text for text, n in zip(levels, counts, strict=True) if n >= least)
         self._index_levels()
-
-    def _index_levels(self) -> None:
-        self._places = {name: {text: k for k, text in enumerate(texts)} for name, texts in self.levels_.items()}
-
-    def _learn_plain(self, columns: Sequence[Column], codes: IntArray) -> None:
-        """Medians, scales, gaps, and the categories with a column each."""
+        # 2. Medians, scales, gaps, and the categories with a column each.
+        codes = self._codes(columns)
         numbers, quantities = self._numbers(columns), len(self._of(NUMBER, DATE))
         shares = zip(self._numeric(), np.isnan(numbers).mean(axis=0).tolist(), strict=True)
         self.gaps_ = [name for name, share in shares if 0 < share < 1 and self.mark_gaps]
@@ -234,9 +210,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.one_hot_:
             one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=RARE, sparse_output=False)
             self.columns_encoder_ = plain_output(one_hot).fit(codes[:, : len(self.one_hot_)])
-
-    def _learn_targets(self, codes: IntArray, y: Any) -> Array:
-        """Mean targets of all learning rows, kept for new rows, and of the learning rows by those of other folds."""
+        parts = self._plain_parts(columns, codes)
+        if not self.by_target_:
+            return np.hstack(parts)
+        # 3. Mean targets of all learning rows, kept for new rows, and of the learning rows by those of other folds.
+        codes = codes[:, len(self.one_hot_) :]
         if y is None:
             raise ValueError(
                 f"y=None: expected the targets of the rows, as the columns {listed(self.by_target_)} have more than "
@@ -249,7 +227,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         means = cross_fitted(codes, target)
         if self.scale:
             self.target_scaler_ = plain_output(StandardScaler()).fit(means)
-        return self._scaled_targets(means)
+        return np.hstack([*parts, self._scaled_targets(means)])
+
+    def _index_levels(self) -> None:
+        self._places = {name: {text: k for k, text in enumerate(texts)} for name, texts in self.levels_.items()}
 
     def _scaled_targets(self, means: Array) -> Array:
         return np.asarray(self.target_scaler_.transform(means) if self.scale else means)
@@ -324,10 +305,8 @@ def target_encoder() -> Any:
 
 
 def cross_fitted(codes: IntArray, y: Array) -> Array:
-    """Mean targets of the category of each row, over rows of the other folds: none knows its own target.
-
-    As `TargetEncoder.fit_transform`, whose way to give a seed changes from version to version.
-    """
+    """Mean targets of the category of each row, over rows of the other folds: none knows its own target."""
+    # as TargetEncoder.fit_transform, whose way to give a seed changes from version to version
     means = np.empty(codes.shape)
     for learn, held in KFold(min(FOLDS, len(y)), shuffle=True, random_state=0).split(codes):
         means[held] = target_encoder().fit(codes[learn], y[learn]).transform(codes[held])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
@@ -26,7 +26,7 @@ from sosbands.tables.columns import (
     CATEGORY,
     NUMBER,
     ColumnTable,
-    has_spans,
+    dense_table,
     is_frame,
     odd_columns,
     table_of,
@@ -49,21 +49,11 @@ NUMBERS, TABLE, CATEGORIES, COLUMNS, DENSE, GIVEN = "numbers", "table", "categor
 
 @dataclass(eq=False)
 class Rows:
-    """n rows, read once.
+    """n rows, read once."""
 
-    Attributes
-    ----------
-    given
-        As they were given, for models of the user's and for copies of the model that reads them.
-    table : ndarray, ColumnTable or any
-        As the preprocessor sees them: numbers, columns, or what was given.
-    points : ndarray of shape (n, d) or None
-        What the preprocessor makes of them, once it has (`RowReader.points`).
-    """
-
-    given: Any
-    table: Any
-    points: Array | None = None
+    given: Any  # as they were given, for models of the user's and for copies of the model that reads them
+    table: Any  # as the preprocessor sees them: numbers (an array), columns (`ColumnTable`), or what was given
+    points: Array | None = None  # (n, d), what the preprocessor makes of them, once it has (`RowReader.points`)
 
     def __len__(self) -> int:
         return len(self.table) if isinstance(self.table, ColumnTable) else int(_num_samples(self.table))
@@ -136,31 +126,15 @@ class LearningData:
 
 @dataclass(frozen=True, eq=False)
 class RowReader:
-    """How X becomes rows, as `fit` has found and learnt it.
+    """How X becomes rows, as `fit` has found and learnt it."""
 
-    Attributes
-    ----------
-    kind : str
-        How X is read: as numbers, by columns, or as it is given.
-    encodes : bool
-        Whether a table that is not one of finite numbers would have been encoded, which complaints then know.
-    preprocessor : transformer or None
-        Fitted; makes points of the rows. None: the rows are the points, where they are numbers.
-    model_sees_points : bool
-        Whether the point model is fitted to the points instead of the rows as given.
-    mean, scale : ndarray of shape (d,) or None
-        Mean and standard deviation of the points of the learning rows.
-    hashes : ndarray of shape (n,) or None
-        Of the learning rows, sorted.
-    """
-
-    kind: str
-    encodes: bool = False
-    preprocessor: Any = None
-    model_sees_points: bool = False
-    mean: Any = None
+    kind: str  # how X is read: as numbers, by columns, or as it is given
+    encodes: bool = False  # whether a table that is not one of finite numbers would have been: complaints know it
+    preprocessor: Any = None  # fitted; makes points of the rows. None: the rows are the points, where they are numbers
+    model_sees_points: bool = False  # whether the point model is fitted to the points instead of the rows as given
+    mean: Any = None  # (d,) and standard deviation, of the points of the learning rows
     scale: Any = None
-    hashes: Any = None
+    hashes: Any = None  # (n,) of the learning rows, sorted
 
     # -------------------------------------------------- reading
 
@@ -172,19 +146,25 @@ class RowReader:
             reader = cls(wanted)
             return reader, reader.read(model, X, reset=True)
         refuse_masked(X)
-        table = X
-        if not hasattr(X, "columns") and not issparse(X):
-            with naming("X"):  # rows of different lengths
-                table = np.asarray(X)
+        with naming("X"):  # rows of different lengths
+            table: Any = X if hasattr(X, "columns") or issparse(X) else np.asarray(X)
         if issparse(table) or len(table.shape) != 2 or getattr(table, "dtype", np.dtype(float)).kind == "c":
             reader = cls(DENSE if wanted == CATEGORIES else NUMBERS, encodes)
             return reader, reader.read(model, table, reset=True)  # which complains
         is_array = isinstance(table, np.ndarray)
-        if wanted == TABLE and is_array and (numbers := _plain_numbers(table)) is not None:
-            return cls(NUMBERS, encodes), _number_rows(model, numbers, numbers)
+        if wanted == TABLE and is_array and table.dtype.kind not in "mM":
+            has_gaps = True
+            with suppress(TypeError, ValueError):  # of cells that are no numbers
+                has_gaps = bool(np.isnan(table.astype(float, copy=False)).any())
+            if not has_gaps:
+                return cls(NUMBERS, encodes), _number_rows(model, table, table)
         columns = ColumnTable.of(table_of(table))
-        spans = is_frame(table) and has_spans(table)  # other readers take these in another unit
-        if wanted == CATEGORIES and not spans and all(_is_plain(column) for column in columns.columns):
+        kinds = [(getattr(dtype, "kind", ""), str(dtype)) for dtype in (table.dtypes if is_frame(table) else ())]
+        # of time, which are days here and other units for other readers
+        spans = any(kind == "m" or word.startswith("Duration") for kind, word in kinds)
+        few = (len(each.levels) <= MOST_CATEGORIES for each in columns.columns if each.kind == CATEGORY)
+        others = {each.kind for each in columns.columns} - {CATEGORY, NUMBER, BOOLEAN}
+        if wanted == CATEGORIES and not spans and not others and all(few):  # boosting takes these as they are
             reader = cls(DENSE, encodes)
             return reader, reader.read(model, table, reset=True)
         if wanted == TABLE and not is_array and not spans and (numbers := columns.numbers()) is not None:
@@ -196,12 +176,24 @@ class RowReader:
         """Rows of X, checked against what `fit` has seen."""
         refuse_masked(X)
         if self.kind == NUMBERS:
-            with naming_preprocessor(X, encodes=self.encodes), naming("X"):
-                array = X if hasattr(X, "columns") or issparse(X) else np.asarray(X)
-                with np.errstate(over="ignore", invalid="ignore"):  # of scikit-learn's sums of all entries
-                    least = 2 if reset else 1
-                    options = {"dtype": np.float64, "order": "C", "ensure_min_samples": least}
+            try:
+                # errstate: of scikit-learn's sums of all entries
+                with naming("X"), np.errstate(over="ignore", invalid="ignore"):
+                    array = X if hasattr(X, "columns") or issparse(X) else np.asarray(X)
+                    options = {"dtype": np.float64, "order": "C", "ensure_min_samples": 2 if reset else 1}
                     numbers = validate_data(model, array, reset=reset, **options)
+            except (TypeError, ValueError) as error:
+                # what to do about text, dates and missing values, which the kernel cannot compare
+                if not any(word in str(error) for word in ("could not convert", "NaN", "dtype", "DType")):
+                    raise
+                hint = (
+                    "The kernel needs numbers: with preprocessor='auto' such columns are encoded and filled in; "
+                    "otherwise pass a `preprocessor` (any transformer) that does it."
+                )
+                if self.encodes:
+                    where = listed(odd_columns(X)) if is_frame(X) or np.ndim(X) == 2 else "X"
+                    hint = f"Not finite numbers: {where}, but fit has seen a table of finite numbers only."
+                raise ValueError(f"{error}\n{hint}") from error
             check_size("X", numbers, "give the column in another unit")
             return Rows(array if hasattr(array, "columns") else numbers, numbers)
         if self.kind == COLUMNS:
@@ -211,15 +203,7 @@ class RowReader:
             if len(np.shape(X)) != 2:
                 raise ValueError(f"X has shape {np.shape(X)}: expected two dimensions, rows and features")
             return self._checked(model, X, X, reset=reset)
-        if issparse(X):
-            raise TypeError("X is a sparse matrix: expected a dense table (X.toarray()), sparse data are not supported")
-        with naming("X"):
-            table = X if hasattr(X, "columns") else np.asarray(X)
-        if len(table.shape) != 2:
-            raise ValueError(
-                f"X has shape {table.shape}: expected two dimensions, rows and features. Reshape your data: "
-                "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
-            )
+        table = dense_table(X, as_it_is=hasattr(X, "columns"))
         rows = self._checked(model, table, table, reset=reset)
         values = np.asarray(table)
         if values.dtype.kind == "f":
@@ -239,9 +223,8 @@ class RowReader:
     def learning(self, preprocessor: Any, data: LearningData, estimator: Any = None) -> tuple[RowReader, Array]:
         """The reader with a fitted preprocessor, and the points of the learning rows.
 
-        These know nothing of their own targets, where the transformer has a `fit_transform` that sees to it. "auto" is
-        standardised numbers of tables of finite numbers; of other tables what the transformers of a pipeline make, if
-        these are numbers, standardised, and otherwise what `TableEncoder` makes. None leaves numbers as they are.
+        "auto" is standardised numbers of tables of finite numbers; of other tables what the transformers of a pipeline
+        make, if these are numbers, standardised, and otherwise what `TableEncoder` makes. None leaves numbers.
         """
         rows = data.rows
         if self.kind == NUMBERS and (preprocessor is None or isinstance(preprocessor, str)):
@@ -270,6 +253,7 @@ class RowReader:
         made = clone(preprocessor)
         X = self._input(made, rows)
         if hasattr(made, "fit_transform") and "y" in signature(made.fit).parameters:
+            # which sees to it that learning rows know nothing of their own targets
             return made, finite_points(made.fit_transform(X, y), made, X, "fit_transform")
         made = made.fit(X)
         return made, dense_points(made, X)
@@ -312,10 +296,7 @@ class RowReader:
         return {"X": standard, "X_learn": np.vstack([-unit, unit])}  # mean 0, standard deviation 1
 
     def sources(self, model: Any) -> list[str]:
-        """For each column of the points the column of the table that it is made of, as far as that is known.
-
-        A transformer of the user's is asked for the names of what it gives.
-        """
+        """For each column of the points the column of the table that it is made of, or the name that it was given."""
         made, count = self.preprocessor, 0 if self.mean is None else len(self.mean)
         if isinstance(made, TableEncoder):
             return [str(name) for name in made.sources()]
@@ -345,20 +326,6 @@ def _number_rows(model: Any, given: Any, numbers: Array) -> Rows:
         checked = check_array(numbers, **options)
     check_size("X", checked, "give the column in another unit")
     return Rows(given if hasattr(given, "columns") else checked, checked)
-
-
-def _plain_numbers(array: AnyArray) -> AnyArray | None:
-    """An array that can be read as it is, as numbers without gaps."""
-    if array.dtype.kind not in "mM":
-        with suppress(TypeError, ValueError):
-            return None if np.isnan(array.astype(float, copy=False)).any() else array
-    return None
-
-
-def _is_plain(column: Any) -> bool:
-    """Whether boosting takes a column as it is."""
-    few = column.kind == CATEGORY and len(column.levels) <= MOST_CATEGORIES
-    return few or column.kind in (NUMBER, BOOLEAN)
 
 
 def row_blocks(n: int) -> list[slice]:
@@ -393,9 +360,8 @@ def split_rows(
 ) -> tuple[IntArray, IntArray]:
     """Positions of the learning rows and of the rows held back for calibration, both increasing.
 
-    With labels each group is held back in the same proportion, up to one row, and of every group of two or more rows at
-    least one, even if these are more than `calibration_size` in all. A group of one row is held back or learnt from at
-    random; `groups_without` names those that go without calibration.
+    With labels each group is held back in the same proportion, up to one row, and of every group of two or more at
+    least one, even if these are then more in all. A group of one row is held back or learnt from at random.
     """
     if calibration_size is None:
         return np.arange(n), np.zeros(0, dtype=np.intp)
@@ -415,10 +381,9 @@ def split_rows(
 def last_rows(
     n: int, calibration_size: float | int | None, labels: AnyArray | None = None
 ) -> tuple[IntArray, IntArray]:
-    """The same for rows in the order of time: the last ones are held back, of each group those in its proportion.
+    """The same for rows in the order of time: the last ones are held back, of each group in its proportion.
 
-    Of every group of two or more rows at least one is held back and at least one learnt from; single rows are learnt
-    from.
+    Of every group of two or more rows some are held back and some learnt from; single rows are learnt from.
     """
     count = held_back(n, calibration_size)
     if labels is None or not count:
@@ -452,33 +417,13 @@ def sampled(rows: IntArray, most: int, rng: np.random.RandomState) -> IntArray:
 
 def groups_without(labels: AnyArray, calibration_rows: IntArray) -> list[Any]:
     """Labels of the groups that have no calibration row."""
-    found: list[Any] = np.setdiff1d(labels, labels[calibration_rows]).tolist()
-    return found
+    return list(np.setdiff1d(labels, labels[calibration_rows]).tolist())
 
 
 def refuse_masked(X: Any) -> None:
     """Complain about masked entries, which every other reader takes for what lies below the mask."""
     if np.ma.is_masked(X):
         raise ValueError("X has masked entries: expected numbers, with NaN for what is missing (X.filled(np.nan))")
-
-
-@contextmanager
-def naming_preprocessor(X: Any, *, encodes: bool = False) -> Iterator[None]:
-    """Say what to do about text, dates and missing values, which the kernel cannot compare."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        if not any(word in str(error) for word in ("could not convert", "NaN", "dtype", "DType")):
-            raise
-        if encodes:
-            where = listed(odd_columns(X)) if is_frame(X) or np.ndim(X) == 2 else "X"
-            hint = f"Not finite numbers: {where}, but fit has seen a table of finite numbers only."
-        else:
-            hint = (
-                "The kernel needs numbers: with preprocessor='auto' such columns are encoded and filled in; otherwise "
-                "pass a `preprocessor` (any transformer) that does it."
-            )
-        raise ValueError(f"{error}\n{hint}") from error
 
 
 def dense_points(preprocessor: Any, X: Any, n_columns: int | None = None) -> Array:
@@ -514,10 +459,7 @@ def finite_points(points: Any, preprocessor: Any = None, X: Any = None, method: 
 
 
 def row_hashes(points: Array, y: Array) -> AnyArray:
-    """A 64-bit number per row, equal for rows that are equal in single precision: multiply and add, wrapping around.
-
-    Single precision, so that rows are known again after a change of their dtype.
-    """
+    """A 64-bit number per row, of its single precision, so that rows are known again after a change of their dtype."""
     with np.errstate(over="ignore"):
         rounded = np.column_stack([points, y]).astype(np.float32)
     table = np.ascontiguousarray(rounded.astype(np.float64) + 0.0)  # -0.0 becomes 0.0
@@ -529,14 +471,11 @@ def row_hashes(points: Array, y: Array) -> AnyArray:
 
 
 def learnt_rows(hashes: AnyArray, learnt: AnyArray) -> int:
-    """How many rows were learnt from, 0 if no more are than repeated rows in the data explain, and two.
-
-    The share p of new rows that equal a learning row by chance is taken to be that of the learning rows that equal
-    another one. With n learning and m new rows it explains ``p m + 3 sqrt(p (1 - p) m (1 + m/n))`` of them, three
-    standard errors above the mean; without repeated rows it explains none.
-    """
+    """How many rows were learnt from, 0 if no more are than repeated rows in the data explain, and two."""
     _, counts = np.unique(learnt, return_counts=True)
     m, n = len(hashes), len(learnt)
+    # the share of new rows that equal a learning row by chance is taken to be that of learning rows that equal another
+    # one, which explains so many of them: three standard errors above the mean
     share = counts[counts > 1].sum() / n
     explained = share * m + 3 * np.sqrt(share * (1 - share) * m * (1 + m / n))
     seen = int(np.isin(hashes, learnt).sum())
@@ -548,14 +487,14 @@ def table_of_numbers(X: Any) -> Array:
 
     Columns of numbers stay as they are. Of any other column each entry becomes a checksum of its text.
     """
+
+    def numbers_of(column: AnyArray) -> Array:
+        if column.dtype.kind in "biufO":
+            with suppress(TypeError, ValueError):
+                return column.astype(float)
+        distinct, place = np.unique(column.astype(str), return_inverse=True)
+        return np.array([crc32(word.encode()) for word in distinct], dtype=float)[place]
+
     columns = [np.asarray(X[name]) for name in X.columns] if hasattr(X, "columns") else list(np.asarray(X).T)
-    numbers = np.column_stack([_column_of_numbers(column) for column in columns]).astype(float)
+    numbers = np.column_stack([numbers_of(column) for column in columns]).astype(float)
     return np.where(np.isfinite(numbers), numbers, GAP)
-
-
-def _column_of_numbers(column: AnyArray) -> Array:
-    if column.dtype.kind in "biufO":
-        with suppress(TypeError, ValueError):
-            return column.astype(float)
-    distinct, place = np.unique(column.astype(str), return_inverse=True)
-    return np.array([crc32(word.encode()) for word in distinct], dtype=float)[place]

@@ -199,7 +199,9 @@ class Automatic:
         """The candidate with each score, on the first folds; remembered."""
         key = candidate, len(self.search.folds[:n_folds])
         if key not in self.scored:
-            failed = self.search.failed(candidate, n_folds) or self._has_no_width(candidate, n_folds)
+            # functions that are nearly zero leave all to calibration, as those of an infinite lengthscale do openly
+            is_free = self.width_penalties is None and self.lengthscales is None
+            failed = self.search.failed(candidate, n_folds) or (is_free and self._is_flat(candidate, n_folds))
             missed = self.search.uncertified(candidate, n_folds)
             self.scored[key] = []
             for name in self.conformal_scores:
@@ -208,10 +210,6 @@ class Automatic:
                     value = minus_log_interval_score(self.search.held_out(candidate, name, n_folds), self.levels)
                 self.scored[key].append(Choice(candidate, name, value, missed))
         return self.scored[key]
-
-    def _has_no_width(self, candidate: Candidate, n_folds: int | None) -> bool:
-        """Functions that are nearly zero leave all to calibration, as those of an infinite lengthscale do openly."""
-        return self.width_penalties is None and self.lengthscales is None and self._is_flat(candidate, n_folds)
 
     def _is_flat(self, candidate: Candidate, n_folds: int | None = None) -> bool:
         """Whether the functions of some fold are next to nothing beside the residuals."""

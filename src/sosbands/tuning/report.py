@@ -113,14 +113,18 @@ class TuningReport:
 def reasons_of(
     chosen: dict[str, Any], others: Sequence[dict[str, Any]], names: Iterable[str], beyond: Sequence[str]
 ) -> tuple[str, ...]:
-    """For each setting its value, and by how much the best other row with another one is worse on held-out rows.
+    """For each setting its value, and by how much the best other row (by "worth", with doubts) is worse held-out.
 
-    The best by "worth", in which doubts count: held-out it may be better, though too little. `beyond` names the
-    settings whose value lies beyond the grid that the search began with.
+    `beyond` names the settings whose value lies beyond the grid that the search began with.
     """
+
+    def same(one: Any, other: Any) -> bool:
+        plain = np.ndim(one) == np.ndim(other) == 0 and not isinstance(one, dict)
+        return one is other or (plain and bool(one == other))
+
     lines = []
     for name in names:
-        rivals = [row for row in others if not _same(row[name], chosen[name]) and np.isfinite(row["worth"])]
+        rivals = [row for row in others if not same(row[name], chosen[name]) and np.isfinite(row["worth"])]
         if not rivals:
             continue
         second = max(rivals, key=lambda row: row["worth"])
@@ -131,7 +135,3 @@ def reasons_of(
         told, other = (f"{v:.3g}" if isinstance(v, (int, float)) else str(v) for v in (chosen[name], second[name]))
         lines.append(f"{name.replace('_', ' ')} {told}{place}: with {other}, {words}")
     return tuple(lines)
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is other or (np.ndim(one) == np.ndim(other) == 0 and not isinstance(one, dict) and bool(one == other))

@@ -220,10 +220,9 @@ def tune(
 
 
 def candidate_lengthscales(points: AnyArray, kernel: Any, lengthscale: Any, held: AnyArray) -> list[Any]:
-    """Six lengthscales from 0.1 to 3.2 medians, or the one given.
+    """Six lengthscales from 0.1 to 3.2 medians, upwards if held-out points would have too little support, or the given.
 
-    The range is moved upwards if at its lower end the held-out points would have too little support. The median is that
-    of all points, not of each fold's.
+    The median is that of all points, not of each fold's.
     """
     if not isinstance(lengthscale, str):
         return [Given(lengthscale)]
@@ -248,9 +247,9 @@ def candidate_lengthscales(points: AnyArray, kernel: Any, lengthscale: Any, held
 
 def candidate_penalties(penalty: Any, lengthscale: Any) -> tuple[Any, ...]:
     """The grid, or the one given. Sides with lengthscales of their own have no symmetric limit."""
-    for name, value in (("lengthscale", lengthscale), ("symmetry_penalty", penalty)):
-        also = "median" if name == "lengthscale" else "auto"
-        if isinstance(value, str) and value not in ("auto", also):
+    known = (("lengthscale", lengthscale, ("auto", "median")), ("symmetry_penalty", penalty, ("auto",)))
+    for name, value, words in known:
+        if isinstance(value, str) and value not in words:
             raise ValueError(f"{name}={value!r}: expected 'auto' or what learn_bands takes")
     if not isinstance(penalty, str):
         return (tuple(penalty) if isinstance(penalty, list) else penalty,)
@@ -276,7 +275,7 @@ class RuleSearch:
 
     def begin(self, search: Search) -> None:
         """Whatever is asked is evaluated by this search."""
-        self.search = search
+        self.search, self.criterion = search, self.rules.criterion
         self.tried: dict[Candidate, None] = {}
         self.values: dict[tuple[Candidate, int], float] = {}
         self.independence: TestResult | None = None
@@ -286,17 +285,22 @@ class RuleSearch:
         points = search.facts.points
         self.lengthscales = candidate_lengthscales(points, self.kernel, self.lengthscale, search.folds[0])
 
-    @property
-    def criterion(self) -> str:
-        """Name of the criterion."""
-        return self.rules.criterion
-
     def run(self) -> dict[str, Any]:
         """Early tests, a grid, late tests."""
-        rules = self.rules
+        rules, r = self.rules, self.search.r
         # 1. Tests that need no search: constant bands if they find nothing, symmetric ones alone without skew.
         has_sides = len(self.penalties) > 1 and any(is_symmetric(penalty) for penalty in self.penalties)
-        self._early_tests(has_sides)
+        try:
+            places = np.asarray(self.search.facts.points, dtype=float).reshape(len(r), -1)
+        except (TypeError, ValueError):  # no numbers: all places count as one, which keeps the level of the tests
+            places = np.zeros((len(r), 1))
+        count, seed = rules.permutations, rules.seed
+        if self.is_open and rules.independence == "features":
+            near = [factor * median_lengthscale(places) for factor in PLACES]
+            self.independence = feature_independence_test(places, r, near, n_permutations=count, random_state=seed)
+        if has_sides and rules.symmetry_rule == "sign-flip":
+            flips, ell, rng = max(FLIPS, count), median_lengthscale(places), self._generator()
+            self.symmetry = sign_flip_test(places, r, ell, n_flips=flips, random_state=rng)
         if self._is_constant():
             return self._constant_bands()
         ells, penalties = list(self.lengthscales), self.penalties
@@ -372,37 +376,6 @@ class RuleSearch:
         counts = range(len(self.search.folds), 0, -1)
         return next((n for n in counts if any(self.search.knows(each, n) for each in self.tried)), len(counts))
 
-    # Tests
-
-    def _early_tests(self, has_sides: bool) -> None:
-        """Dependence of sizes on the features, and skew, as far as the rules ask for them."""
-        rules, r = self.rules, self.search.r
-        try:
-            places = np.asarray(self.search.facts.points, dtype=float).reshape(len(r), -1)
-        except (TypeError, ValueError):  # no numbers: all places count as one, which keeps the level of the tests
-            places = np.zeros((len(r), 1))
-        count, seed = rules.permutations, rules.seed
-        if self.is_open and rules.independence == "features":
-            ells = [factor * median_lengthscale(places) for factor in PLACES]
-            self.independence = feature_independence_test(places, r, ells, n_permutations=count, random_state=seed)
-        if has_sides and rules.symmetry_rule == "sign-flip":
-            flips, ell, rng = max(FLIPS, count), median_lengthscale(places), self._generator()
-            self.symmetry = sign_flip_test(places, r, ell, n_flips=flips, random_state=rng)
-
-    def _criterion_test(self, candidates: Sequence[Candidate]) -> tuple[TestResult, Array | None]:
-        """Kruskal-Wallis or bootstrap test of the best candidate of each penalty."""
-        rng, rules, criterion = self._generator(), self.rules, CRITERIA[self.criterion]
-        held = [self.held_out(each) for each in candidates]
-        n = len(held[0])
-        if rules.symmetry_rule == "bootstrap":
-            reference = [each.is_symmetric for each in candidates].index(True)
-            values = [lambda rows, each=each: criterion(each.take(rows)) for each in held]
-            return bootstrap_test(values, n, reference, n_bootstraps=rules.permutations, random_state=rng), None
-        count = rules.n_replicates
-        replicates = np.array([[criterion(each.take(i)) for i in rng.integers(0, n, (count, n))] for each in held])
-        test = kruskal_wallis_test(replicates, n_permutations=max(LABELS, rules.permutations), random_state=rng)
-        return replace(test, name=f"kruskal-wallis of {count} bootstrap replicates"), replicates
-
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng([self.rules.seed, 1])  # not the permutations of the independence test again
 
@@ -435,8 +408,19 @@ class RuleSearch:
             return self._constant_bands()
         strongest = {penalty: self.best(penalty) for penalty in dict.fromkeys(each.symmetry_penalty for each in found)}
         replicates = None
-        if self.symmetry is None and has_sides and rules.symmetry_rule is not None:
-            self.symmetry, replicates = self._criterion_test(list(strongest.values()))
+        if self.symmetry is None and has_sides and rules.symmetry_rule is not None:  # of the best of each penalty
+            rng, criterion, count = self._generator(), CRITERIA[self.criterion], rules.permutations
+            held = [self.held_out(each) for each in strongest.values()]
+            n = len(held[0])
+            if rules.symmetry_rule == "bootstrap":
+                reference = [each.is_symmetric for each in strongest.values()].index(True)
+                values = [lambda rows, each=each: criterion(each.take(rows)) for each in held]
+                self.symmetry = bootstrap_test(values, n, reference, n_bootstraps=count, random_state=rng)
+            else:
+                size = rules.n_replicates, n
+                replicates = np.array([[criterion(each.take(i)) for i in rng.integers(0, n, size)] for each in held])
+                test = kruskal_wallis_test(replicates, n_permutations=max(LABELS, count), random_state=rng)
+                self.symmetry = replace(test, name=f"kruskal-wallis of {rules.n_replicates} bootstrap replicates")
         if self.symmetry is not None and not self._significant(self.symmetry):
             best = next(each for each in strongest.values() if each.is_symmetric)
         text = self._reason(best.symmetry_penalty)
@@ -462,9 +446,9 @@ class RuleSearch:
 
     def _constant_bands(self, reason: str = "") -> dict[str, Any]:
         """Bands of constant width, the symmetric limit; what was given stays as it is."""
-        penalty = self.penalties[0] if len(self.penalties) == 1 else np.inf
-        if isinstance(self.lengthscale, dict) and not any(is_symmetric(each) for each in self.penalties):
-            penalty = self.penalties[0]  # lengthscales of each side have no symmetric limit
+        # lengthscales of each side have no symmetric limit
+        own = isinstance(self.lengthscale, dict) and not any(is_symmetric(each) for each in self.penalties)
+        penalty = self.penalties[0] if own or len(self.penalties) == 1 else np.inf
         if self.independence is not None:
             finding = f"Sizes of residuals show no dependence on the features (p = {self.independence.p_value:.2g})"
             skew = "" if self.symmetry is None else f", and residuals no skew (p = {self.symmetry.p_value:.2g})"

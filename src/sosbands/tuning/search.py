@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -147,10 +147,9 @@ def interval_score_at(held: HeldOut, level: float) -> float:
 
 
 def minus_log_interval_score(held: HeldOut, levels: Sequence[float] = SCORE_LEVELS) -> float:
-    """Minus the mean logarithm of the interval score over a few levels.
+    """Minus the mean logarithm of the interval score over a few levels, so that each has the same say.
 
-    The interval score is smallest in the mean for the true conditional quantiles, so that it looks for the bands
-    themselves, where HSIC looks for dependence and also rewards wide bands. Logarithms give each level the same say.
+    The score is smallest in the mean for the true conditional quantiles; HSIC also rewards wide bands.
     """
     scores = [interval_score_at(held, level) for level in levels]
     return -float(np.mean(np.log(np.maximum(scores, np.finfo(float).tiny))))
@@ -186,10 +185,7 @@ class Part(NamedTuple):
 
 
 class _Quiet:
-    """Hides the warnings of coarse solves; may be entered by many threads at once, which `catch_warnings` may not.
-
-    The first to come in sets the filters, the last to leave restores them.
-    """
+    """Hides the warnings of coarse solves, from the first thread in to the last out; `catch_warnings` takes but one."""
 
     def __init__(self) -> None:
         self.lock, self.inside = threading.Lock(), 0
@@ -251,37 +247,35 @@ class Search:
     def evaluate(
         self, candidates: Sequence[Candidate], folds: Sequence[int] | None = None, *, always: bool = False
     ) -> None:
-        """Learn and keep what is not known yet; chains of warm starts are those of one view and fold.
-
-        After the deadline nothing, unless it is wanted `always`.
-        """
+        """Learn and keep what is not known yet, in chains of one view and fold; after the deadline only if `always`."""
         wanted = range(len(self.folds)) if folds is None else folds
-        jobs = effective_n_jobs(self.n_jobs)
+        jobs, settings = effective_n_jobs(self.n_jobs), {**self.options, "sample_weight": self.weights}
+        groups: dict[View, list[Candidate]] = {}
+        for each in candidates:
+            groups.setdefault(each.view, []).append(each)
+        if all(isinstance(each.lengthscale, float) for each in candidates):
+            for group in groups.values():  # of warm starts: long lengthscales, which have few features, and free sides
+                group.sort(key=lambda c: (-c.lengthscale, *c[3:5], float(np.max(c.symmetry_penalty))))
         for part in (wanted[:1], wanted[1:]):  # solves of the others start from those of the first
             tasks = [
                 (view, fold, missing)
                 for fold in part
-                for view, group in _by_view(candidates).items()
+                for view, group in groups.items()
                 if (missing := [each for each in group if (each, fold) not in self.parts])
             ]
             for start in range(0, len(tasks), jobs):  # a few at a time: a late one is not begun
                 if not always and perf_counter() > self.deadline:
                     self.timed_out = True
                     return
-                self._learn(tasks[start : start + jobs])
-
-    def _learn(self, tasks: Sequence[tuple[View, int, list[Candidate]]]) -> None:
-        settings = {**self.options, "sample_weight": self.weights}
-        learnt = self.parallel(
-            delayed(fold_parts)(
-                points, in_units(self.r, unit), self.folds[fold], missing, settings, self.coarse, starts
-            )
-            for view, fold, missing in tasks
-            for points, unit in [self.view(view)]
-            for starts in [[self.start_of(each) for each in missing]]
-        )
-        for (_, fold, missing), parts in zip(tasks, learnt, strict=True):
-            self.parts.update({(each, fold): part for each, part in zip(missing, parts, strict=True)})
+                now = tasks[start : start + jobs]
+                learnt = self.parallel(
+                    delayed(fold_parts)(points, z, self.folds[fold], missing, settings, self.coarse, starts)
+                    for view, fold, missing in now
+                    for points, z in [(self.view(view)[0], in_units(self.r, self.view(view)[1]))]
+                    for starts in [[self.start_of(each) for each in missing]]
+                )
+                for (_, fold, missing), parts in zip(now, learnt, strict=True):
+                    self.parts.update({(each, fold): part for each, part in zip(missing, parts, strict=True)})
 
     def start_of(self, candidate: Candidate) -> DualPoint | None:
         """Multipliers of all rows from the first fold that knows the candidate."""
@@ -317,19 +311,6 @@ class Search:
         return any(not part.gap < 1 for part in self.of(candidate, n_folds))
 
 
-def _by_view(candidates: Iterable[Candidate]) -> dict[View, list[Candidate]]:
-    """Candidates in the order of warm starts: long lengthscales, which have few features, and free sides first."""
-    groups: dict[View, list[Candidate]] = {}
-    for each in candidates:
-        groups.setdefault(each.view, []).append(each)
-    if all(isinstance(each.lengthscale, float) for group in groups.values() for each in group):
-        for group in groups.values():
-            group.sort(
-                key=lambda c: (-c.lengthscale, c.width_penalty, c.learning_coverage, float(np.max(c.symmetry_penalty)))
-            )
-    return groups
-
-
 @ONE_THREAD
 def fold_parts(
     points: AnyArray,
@@ -342,8 +323,7 @@ def fold_parts(
 ) -> list[Part]:
     """Bands of candidates of one view at the rows of one fold, learnt from the others, from `starts` of all rows.
 
-    A candidate whose problem cannot be stated (rows that coarse features do not reach, units beyond double precision)
-    gets a gap of infinity.
+    Of a problem that cannot be stated (rows out of reach, units beyond double precision) the gap is infinite.
     """
     others = np.setdiff1d(np.arange(len(z)), held)
     precomputed = isinstance(options["kernel"], str) and options["kernel"] == "precomputed"
@@ -361,27 +341,25 @@ def fold_parts(
                 solutions = list(learn_band_sequence(known, z[others], wanted, starts=begun, rank=rank, **settings))
             except (InfeasibleProblemError, ScaleError):
                 continue
-            return [_part(bands, new, z, held, others, each) for bands in solutions]
+            parts = []
+            for bands in solutions:
+                below, above, _ = evaluate_pair(bands.lower, bands.upper, new)
+                dual, point = bands.dual, None
+                # sides that are coupled start from one another instead
+                if dual.alpha_0 is None and dual.W is None and bands.gap < 1 and 0 < dual.ceiling < np.inf:
+                    lo, up = np.zeros((2, len(z)))
+                    # of one row each, whatever it counts; held-out rows that lie outside would be at their ceiling
+                    lo[others], up[others] = dual.gamma_lo / each, dual.gamma_up / each
+                    lo[held] = np.where(-z[held] > below, dual.ceiling, 0.0)
+                    up[held] = np.where(z[held] > above, dual.ceiling, 0.0)
+                    point = replace(dual, gamma_lo=lo, gamma_up=up)
+                means = float(bands.values_lower.mean()), float(bands.values_upper.mean())
+                parts.append(Part(below, above, *means, bands.gap, point))
+            return parts
     if len(candidates) > 1:
         return [part for one in candidates for part in fold_parts(points, z, held, [one], options, coarse)]
     nothing = np.zeros(len(held))
     return [Part(nothing, nothing, 0.0, 0.0, np.inf, None)]
-
-
-def _part(bands: Any, new: AnyArray, z: Array, held: IntArray, others: IntArray, counts: Array) -> Part:
-    """What a solution says of the rows that were held out; those that lie outside would be at their ceiling.
-
-    Multipliers are those of one row each, whatever it counts. Sides that are coupled start from one another instead.
-    """
-    below, above, _ = evaluate_pair(bands.lower, bands.upper, new)
-    dual, point = bands.dual, None
-    if dual.alpha_0 is None and dual.W is None and bands.gap < 1 and 0 < dual.ceiling < np.inf:
-        lo, up = np.zeros((2, len(z)))
-        lo[others], up[others] = dual.gamma_lo / counts, dual.gamma_up / counts
-        lo[held], up[held] = np.where(-z[held] > below, dual.ceiling, 0.0), np.where(z[held] > above, dual.ceiling, 0.0)
-        point = replace(dual, gamma_lo=lo, gamma_up=up)
-    means = float(bands.values_lower.mean()), float(bands.values_upper.mean())
-    return Part(below, above, *means, bands.gap, point)
 
 
 # Running a policy
@@ -470,15 +448,11 @@ def searched_rows(n: int, most: int, rng: np.random.RandomState) -> IntArray:
 
 
 def held_out_folds(n: int, cv: Any, rng: np.random.RandomState) -> tuple[IntArray, ...]:
-    """Positions that each of `cv` shuffled folds of n rows holds out; one fold of all if there are too few.
-
-    A splitter made the residuals, of rows that may be in order: what is held out then are blocks of consecutive rows,
-    as many as it has folds, from 2 to 10.
-    """
+    """Positions that each of `cv` shuffled folds of n rows holds out; one fold of all if there are too few."""
     check_cv(cv)
     if n < MIN_ROWS:
         return (np.arange(n),)
-    if is_splitter(cv):
+    if is_splitter(cv):  # which made the residuals, of rows that may be in order: blocks of consecutive rows
         blocks = int(np.clip(cv.get_n_splits(np.zeros((n, 1))), 2, min(MOST_BLOCKS, n)))
         return tuple(held for _, held in KFold(blocks).split(np.zeros(n)))
     return tuple(held for _, held in KFold(min(cv, n), shuffle=True, random_state=rng).split(np.zeros(n)))
