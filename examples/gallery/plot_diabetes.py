@@ -4,7 +4,7 @@ Diabetes: everything automatic
 
 Ten features, a progression score after one year, and no setting to make: the point model is a
 blend of several, the data choose the unit of the bands, what they look at, how smooth and how
-symmetric they are, and half of the rows calibrate.
+symmetric they are, and a quarter of the rows calibrates.
 """
 
 import matplotlib.pyplot as plt

@@ -33,10 +33,10 @@ class SplitCP(SplitRegressor):
     ----------
     estimator : regressor, pipeline, FrozenEstimator or callable, optional
         The point model, cloned and fitted on the learning rows, which it gets as they were given: it may take data
-        frames with categories or missing values. None is a Gaussian process up to 2000 learning rows and histogram
-        gradient boosting above.
+        frames with categories or missing values. None is the default of `SoSBandRegressor`.
     confidence_level, calibration, calibration_size, random_state, verbose
-        As in `SoSBandRegressor`; ``calibration_size="cross"`` has 5 folds, or `cv` where that is a parameter.
+        As in `SoSBandRegressor`; ``calibration_size="cross"`` and ``"out-of-fold"`` have 5 folds, or `cv` where that is
+        a parameter, and take as many fits and one more.
 
     Attributes
     ----------

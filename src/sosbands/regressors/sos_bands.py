@@ -87,16 +87,18 @@ class SoSBandRegressor(SplitRegressor):
         The point model; it is cloned and fitted on the learning rows, which it gets as they were given (a data frame
         stays one). None is a blend of a Gaussian process (of 1000 rows above 2000), extra trees, gradient boosting
         and ridge regression, weighed by their out-of-fold errors; of a table that is not one of finite numbers it sees
-        what the `preprocessor` makes.
+        what the `preprocessor` makes. What predicts quantiles, or a pair or triple of models that do, is taken as
+        `sosbands.point_models.QuantileModel` says.
     confidence_level : float
         Default level of `predict_interval`, which takes any other.
     calibration : {"symmetric", "asymmetric"}
         One quantile that moves both ends, or one for each end.
-    conformal_score : {"auto", "added", "scaled"}
+    conformal_score : {"auto", "added", "scaled", "shifted"}
         What calibration does to the bands: it adds one number to them everywhere (the paper's score), or it multiplies
         them by one number everywhere. The first is right for bands that are wrong by the same amount everywhere, the
         second for noise that is a scale, which the bands follow, times one law. Scaled intervals hold the prediction
-        and are never empty. Taken when `fit` is called, because tuning depends on it.
+        and are never empty. "shifted" adds a number in units of the target whatever the base scale, and is tried for
+        quantile models. Taken when `fit` is called, because tuning depends on it.
     calibration_size : "auto", float, int, "cross", "out-of-fold" or None
         Part or number of the rows given to `fit` that are held back for calibration; None keeps all for learning, and
         `conformalize` is called with other rows. "auto" is a quarter, at most 5000 rows, and more of few: five times
@@ -104,14 +106,14 @@ class SoSBandRegressor(SplitRegressor):
         :doc:`/guide/calibration`). With "cross" every row is learnt from and calibrated on: `cv` copies each leave out
         one fold, and a row is scored by the copy that has not seen it (CV+). It takes ``cv + 1`` times as long to
         learn. The coverage is about the level as a rule and proven to be at least nearly ``1 - 2 alpha``. With
-        "out-of-fold" every row is used twice in one fit: the residuals and bands that folds have held out are what the
-        model of all rows is calibrated by. The coverage is about the level as well, and not proven; a warning names
-        point models of which it is not to be expected.
+        "out-of-fold" every row is used twice, in one fit where residuals are out-of-fold ones anyway: the residuals and
+        bands that folds have held out are what the model of all rows is calibrated by. The coverage is about the level
+        as well, and not proven; a warning names point models of which it is not to be expected.
     base_scale : {"auto", "none", "model", "forest", "both"}
         The unit s(x) in which bands are learnt and told, as intervals are ``m -+ s f``: 1 everywhere; the standard
         deviation that the point model itself gives (processes and other models whose `predict` takes `return_std`,
-        forests by the spread of their trees, the default); the size of residuals that a forest predicts; or the
-        geometric mean of the last two.
+        forests by the spread of their trees, the default), or how far its quantiles reach on each side; the size of
+        residuals that a forest predicts; or the geometric mean of the last two.
     noise_features : "auto" or str
         What the kernel sees, joined by "+": "inputs" (what the preprocessor gives), or in place of them "lengthscales"
         (inputs over those of the Gaussian process), "prediction" (of the point model), "scale" (logarithms of the base
