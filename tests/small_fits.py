@@ -10,6 +10,7 @@ from sosbands.regressors import PAPER_SETTINGS
 from spelled import spelled
 
 FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "tol": 1e-2, "random_state": 0}
+FAST["calibration_size"] = 0.5
 N, N_NEW = 80, 30
 RNG = np.random.default_rng(7)
 

@@ -108,9 +108,9 @@ def test_a_listener_hears_the_model_and_its_tuning_and_is_forgotten(capsys):
     lines = []
     with heard_by(lines.append):
         model = SoSBandRegressor(LinearRegression(), random_state=0).fit(X, y)
-    assert lines[0] == "point model LinearRegression fitted to 30 rows"
+    assert lines[0] == "point model LinearRegression fitted to 40 rows"
     assert model.tuning_.sentence in lines
-    assert lines[-1] == "calibrated on 30 rows"
+    assert lines[-1] == "calibrated on 20 rows"
     copy.deepcopy(model).fit(X, y)
     assert len([line for line in lines if line.startswith("calibrated")]) == 1
     assert capsys.readouterr().out == ""

@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
     kinds = {
         "plain": ("--drop", "ward"),
         "groups": ("--groups", "ward"),
-        "upper": ("--drop", "ward", "--side", "upper"),
+        "upper": ("--drop", "ward", "--side", "upper", "--calibration-size", "0.5"),
     }
     for name, words in kinds.items():
         done(*fit(path / "groups.csv", path / f"{name}.model", "--drop", "row", *words))

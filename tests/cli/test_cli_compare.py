@@ -117,7 +117,7 @@ def test_all_methods_stand_around_the_same_point_model(folder, monkeypatch):
 
 
 def test_a_method_that_holds_rows_back_is_refused():
-    with pytest.raises(ValueError, match=r"method has calibration_size=0\.5: expected None"):
+    with pytest.raises(ValueError, match=r"method has calibration_size='auto': expected None"):
         TableMethod(SplitCP(), None).fit(None, None)
 
 

@@ -75,7 +75,7 @@ def test_a_fitted_model_of_a_file_is_used_as_it_is(here):
     joblib.dump(trained, "trained.joblib")
     result = fit("numbers.csv", "trained.joblib")
     assert "note: trained.joblib is fitted already and used as it is: none of these rows should be" in result.stderr
-    assert "Bands around LinearRegression, learnt from 40 rows" in flat(result.stdout)
+    assert "Bands around LinearRegression, learnt from 53 rows" in flat(result.stdout)
     np.testing.assert_allclose(predicted().prediction, trained.predict(NEW[["b", "a"]]), rtol=1e-12)
     assert library.load(here / "m.model").residual_rule_ == "in-sample"
     joblib.dump(trained, "trained.pkl")

@@ -72,8 +72,8 @@ def test_preprocessing_knows_the_learning_rows_only(tmp_path, monkeypatch):
     page = tmp_path / "page.html"
     done("explore", tmp_path / "t.csv", "--target", "y", "-o", page, *FAST)
     stored = data_of(page.read_text(encoding="utf-8"))
-    assert stored["counts"] == [80, 30, 30, 20]
-    learning, again = (set(part["row"].astype(int)) for part in seen if len(part) == 30)
+    assert stored["counts"] == [80, 40, 20, 20]
+    learning, again = (set(part["row"].astype(int)) for part in seen if len(part) == 40)
     assert learning == again  # for the kernel and for the point model, else folds
     assert not learning & set(stored["test"]["number"])
     assert all(set(part["row"].astype(int)) <= learning for part in seen)

@@ -78,10 +78,10 @@ def test_progress_on_a_terminal_is_a_display_and_never_on_stdout(folder, tmp_pat
     os.close(keyboard)
     assert process.returncode == 0
     assert "learning" in shown
-    assert "calibrated on 40 rows" in shown  # what the model says while it learns
+    assert "calibrated on 27 rows" in shown  # what the model says while it learns
     assert printed.startswith("Learnt 'y' from 2 columns: 2 numbers")
     assert "\x1b" not in printed
-    assert "calibrated on 40 rows" not in printed
+    assert "calibrated on 27 rows" not in printed
 
 
 def test_progress_elsewhere_is_a_line_per_stage(folder, tmp_path):
@@ -92,9 +92,9 @@ def test_progress_elsewhere_is_a_line_per_stage(folder, tmp_path):
     assert told[:3] == [
         f"reading {folder / 'numbers.csv'}",
         "80 rows, 2 columns; point model first",
-        "point model RidgeCV fitted to 40 rows",
+        "point model RidgeCV fitted to 53 rows",
     ]
-    assert told[-1] == "calibrated on 40 rows"
+    assert told[-1] == "calibrated on 27 rows"
     assert found.stdout.startswith("Learnt 'y'")
     words = ("--target", "y", "--methods", "split", "--repetitions", "2", *FAST)
     compared = noted("compare", folder / "numbers.csv", *words).splitlines()

@@ -85,7 +85,7 @@ def test_recalibrate_is_update(stream, tmp_path, options, window, decay, old):
     assert again.quantile() == pytest.approx(model.quantile(), rel=1e-9)
     assert again.quantile() > before.quantile()
     assert again.calibration_.decay == decay
-    assert f"Calibration rows: 100 before, {again.n_calibration_} now." in text
+    assert f"Calibration rows: {before.n_calibration_} before, {again.n_calibration_} now." in text
     assert len(again.split_calibration_) == again.n_calibration_
     ends = before.predict_interval(table[FEATURES])
     inside = np.mean((ends[:, 0] <= table.y) & (table.y <= ends[:, 1]))

@@ -161,7 +161,7 @@ def test_a_regressor_is_updated_saved_and_read_again(tmp_path):
 
 
 def test_learning_rows_are_counted_until_the_window_has_none():
-    model = SplitCP(LinearRegression(), random_state=0).fit(X_FIT, Y_FIT)
+    model = SplitCP(LinearRegression(), calibration_size=40, random_state=0).fit(X_FIT, Y_FIT)
     learnt = model.learning_rows_
     with pytest.warns(LearningRowsWarning, match="40 of the 40 rows given to update were learnt from"):
         model.update(X_FIT[learnt], Y_FIT[learnt])

@@ -44,7 +44,7 @@ def test_calibration_of_a_learnt_model(learnt):
     drawn = labelled(ax, "coverage of the test rows").get_xydata()
     np.testing.assert_allclose(drawn[:, 0], np.arange(1, 20) / 20)
     assert drawn[17, 1] == learnt[0].evaluate(X, y, 0.9)["coverage"]
-    assert labels(ax)[0] == "95 % range for 300 test and 40 calibration rows"
+    assert labels(ax)[0] == "95 % range for 300 test and 27 calibration rows"
 
 
 def errorbars(ax, start):

@@ -102,7 +102,7 @@ def test_out_of_fold_with_groups_weights_levels_files_and_updates(kind, tmp_path
     assert "seen, not proven" in model.summary()
     assert "at least 90%" not in model.summary()
     model.save(tmp_path / "model.sos")
-    again = load(tmp_path / "model.sos", trusted=None)
+    again = load(tmp_path / "model.sos")
     assert np.array_equal(again.predict_interval(new, [0.8, 0.9], groups=labels), ends)
     assert again.update(*draw(5, 3), groups=["a"] * 5).n_calibration_ == 125
     assert "seen, not proven" in again.summary()

@@ -331,11 +331,13 @@ def test_what_is_not_offered_is_refused_by_name(fitted, tmp_path):
     ):
         with pytest.raises(ValueError, match=f"{name} of a model fitted with calibration_size='cross': not offered"):
             call()
-    with pytest.raises(ValueError, match="calibration_size='cross', expected a part or a number"):
+    with pytest.raises(ValueError, match="calibration_size='cross', expected 'auto', a part or a number"):
         write_page(X, y, tmp_path / "page.html", estimator=bands())
     with pytest.raises(ValueError, match="calibration_size='cross' with 2 rows: expected at least 3"):
         line(0).fit(X[:2], y[:2])
-    with pytest.raises(ValueError, match="calibration_size='crossed': expected a fraction .*'cross', or None"):
+    with pytest.raises(
+        ValueError, match="calibration_size='crossed': expected 'auto', a fraction .*'cross', 'out-of-fold', or None"
+    ):
         line(0).set_params(calibration_size="crossed").fit(X, y)
     assert line(0).fit(X[:3], y[:3]).calibration_.folds.max() == 2
 
@@ -344,7 +346,7 @@ def test_a_second_fit_with_a_part_forgets_the_copies():
     X, y = rows(30)
     model = line(0).fit(X, y).set_params(calibration_size=0.5).fit(X, y)
     assert model.calibration_.copies == ()
-    assert model.quantile() == SplitCP(LinearRegression(), random_state=0).fit(X, y).quantile()
+    assert model.quantile() == SplitCP(LinearRegression(), calibration_size=0.5, random_state=0).fit(X, y).quantile()
 
 
 def test_pictures_of_such_a_model(fitted):

@@ -19,6 +19,7 @@ X = RNG.uniform(-1, 1, (1200, 2))
 Y = X[:, 0] + (0.2 + 0.3 * (X[:, 1] > 0)) * RNG.standard_normal(1200)
 SETTINGS = {"base_scale": "none", "noise_features": "inputs", "lengthscale": 1.0, "width_penalty": 30.0}
 SETTINGS |= {"learning_coverage": 0.9, "symmetry_penalty": 0.0, "conformal_score": "added", "random_state": 0}
+SETTINGS["calibration_size"] = 0.5
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_kernel_objects_where_nothing_can_be_told():
 
 
 def test_a_tuned_model_is_saved_with_its_rules_and_its_report(tmp_path):
-    model = SoSBandRegressor(LinearRegression(), cv=3, random_state=0, rules=PAPER).fit(X, SKEWED)
+    model = SoSBandRegressor(LinearRegression(), calibration_size=0.5, cv=3, random_state=0, rules=PAPER).fit(X, SKEWED)
     model.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
     assert loaded.rules == PAPER == clone(model).get_params()["rules"]

@@ -22,7 +22,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (30, 2))
 Y = X[:, 0] + RNG.standard_normal(30)
 FAST = {**PAPER_SETTINGS, "lengthscale": "median", "symmetry_penalty": 1.0, "random_state": 0}
-FAST["bands"] = BandSettings(tol=1e-2)
+FAST |= {"bands": BandSettings(tol=1e-2), "calibration_size": 0.5}
 
 GIVEN = {  # what comes back, and what the error says of it
     "fewer rows": (lambda p: p[:-1], r"has shape \((29|14|2|5)"),
@@ -90,8 +90,8 @@ WAYS = {
     "frozen": lambda kind: SoSBandRegressor(FrozenEstimator(Model(kind).fit(X, Y)), **FAST),
     "a function": lambda kind: SoSBandRegressor(Model(kind).fit(X, Y).predict, **FAST),
     "in-sample": lambda kind: SoSBandRegressor(Model(kind), **FAST, residuals="in-sample"),
-    "split": lambda kind: SplitCP(Model(kind)),
-    "local": lambda kind: LocallyWeightedCP(Model(kind)),
+    "split": lambda kind: SplitCP(Model(kind), calibration_size=0.5),
+    "local": lambda kind: LocallyWeightedCP(Model(kind), calibration_size=0.5),
 }
 
 
@@ -115,7 +115,7 @@ def test_predictions_of_new_rows_and_scales(kind):
         with refused(kind):
             ask(X)
     with refused(kind, "scale_estimator: output of Model.predict"):
-        LocallyWeightedCP(LinearRegression(), Model(kind)).fit(X, Y)
+        LocallyWeightedCP(LinearRegression(), Model(kind), calibration_size=0.5).fit(X, Y)
 
 
 def test_members_of_a_blend():
@@ -129,7 +129,9 @@ CASES = [*((kind, calls) for kind in TABLES if kind != "wider" for calls in (0, 
 @pytest.mark.parametrize(("kind", "good_calls"), CASES)
 def test_points(kind, good_calls):
     """In fit, and at new rows."""
-    model = SoSBandRegressor(LinearRegression(), **FAST, calibration_size=None, preprocessor=Table(kind, good_calls))
+    model = SoSBandRegressor(
+        LinearRegression(), **{**FAST, "calibration_size": None}, preprocessor=Table(kind, good_calls)
+    )
     with pytest.raises(ValueError, match=f"(?s)^preprocessor: output of Table.(fit_)?transform {TABLES[kind][1]}"):
         model.fit(X, Y).conformalize(X[:9], Y[:9] + 1).predict_interval(X[:5])
 
@@ -162,7 +164,7 @@ FITTED = LinearRegression().fit(X, Y)
     [
         SoSBandRegressor(FITTED, **FAST),
         SoSBandRegressor(make_pipeline(StandardScaler(), LinearRegression()).fit(X, Y), **FAST),
-        SoSBandRegressor(FITTED, **FAST, calibration_size="cross", cv=2),
+        SoSBandRegressor(FITTED, **{**FAST, "calibration_size": "cross"}, cv=2),
         SplitCP(FITTED),
         LocallyWeightedCP(scale_estimator=FITTED, estimator=LinearRegression()),
     ],

@@ -42,13 +42,13 @@ def test_one_band_or_two(rows, penalty, words):
 
 
 def test_one_band_around_skewed_residuals_says_why(rows):
-    model = SoSBandRegressor(LinearRegression(), max_seconds=0, random_state=0).fit(*rows)
+    model = SoSBandRegressor(LinearRegression(), calibration_size=0.5, max_seconds=0, random_state=0).fit(*rows)
     assert "both sides share one band (test of skew: p = 0.007, but two bands were not tried)" in model.summary()
 
 
 def test_a_width_that_hardly_differs_is_told_as_such():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(200, 1))
-    settings = {**FIXED, "lengthscale": 10.0, "symmetry_penalty": np.inf}
+    settings = {**FIXED, "calibration_size": 0.5, "lengthscale": 10.0, "symmetry_penalty": np.inf}
     model = SoSBandRegressor(LinearRegression(), **settings).fit(X, rng.normal(size=200))
     assert "the width hardly differs from row to row; what little does follows bands that vary with" in model.summary()

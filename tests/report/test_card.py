@@ -97,15 +97,15 @@ def test_a_card_without_rows_has_what_the_model_knows(tmp_path):
     model.save(tmp_path / "m.model")
     found = card(tmp_path, model, model_file=tmp_path / "m.model", target_name="price")
     text = found.text
-    assert "90 % intervals. Learnt from 150 rows, calibrated on 150." in text
+    assert "90 % intervals. Learnt from 225 rows, calibrated on 75." in text
     assert "Prediction intervals for price" in text
     assert f"root mean square {number(model.residual_rms_)}" in text
     assert f"relative gap {model.noise_.certificate['gap']:.1e}" in text.replace("  ", " ")
     q = model.quantile()
-    k = int(np.ceil(0.9 * 151))
-    low, high = stats.beta.ppf([0.025, 0.975], k, 151 - k)
+    k = int(np.ceil(0.9 * 76))
+    low, high = stats.beta.ppf([0.025, 0.975], k, 76 - k)
     moved = f"{abs(q):.4g} {'added to' if q >= 0 else 'taken off'} both ends"
-    assert ["150", moved, "90 %", f"{percent(low)} to {percent(high)}"] in found.cells
+    assert ["75", moved, "90 %", f"{percent(low)} to {percent(high)}"] in found.cells
     assert hashlib.sha256((tmp_path / "m.model").read_bytes()).hexdigest() in text
     assert found.row("lengthscale")[1:3] == ["1", "set"]
     titles = ["How often inside", "How wide", "What not to expect", "How it was learnt", "Columns (3)", "Settings"]
@@ -168,8 +168,8 @@ def test_coverage_by_group_and_region_is_that_of_the_intervals(tmp_path):
     low, middle, high = np.quantile(width, [0.1, 0.5, 0.9], method="inverted_cdf")
     assert f"median width {number(middle)} eight of ten {number(low)} to {number(high)}" in found.text
     assert f"are {number(width.mean())} wide on average" in found.text
-    k = int(np.ceil(0.9 * 151))
-    low, high = stats.betabinom.ppf([0.025, 0.975], 400, k, 151 - k) / 400
+    k = int(np.ceil(0.9 * 76))
+    low, high = stats.betabinom.ppf([0.025, 0.975], 400, k, 76 - k) / 400
     assert f"chance gives {percent(low)} to {percent(high)}" in found.text
     # regions along a column: six of about equally many rows, all of them once
     order = np.argsort(X[:, 0], kind="stable")

@@ -85,4 +85,4 @@ def test_few_rows_and_few_columns_are_told(monkeypatch):
 
 def test_infinite_intervals_are_not_explained():
     X, y = table(60)
-    assert explore(X, y, estimator=estimator(), confidence_level=0.99).why is None
+    assert explore(X, y, estimator=estimator().set_params(calibration_size=0.5), confidence_level=0.99).why is None

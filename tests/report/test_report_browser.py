@@ -132,7 +132,7 @@ class TestTheLevel:
         assert page.text("decision-title") == "What was given"  # which needs no reasons
         assert page.number("read-center") == pytest.approx(model.predict(data.axes[0].grid[120:121, None])[0], abs=6e-4)
         assert page.text("read-x-name") == "heat"
-        for key, times, level in (("ArrowLeft", 0, 0.9), ("ArrowUp", 7, 0.97), ("Home", 1, 0.5)):
+        for key, times, level in (("ArrowLeft", 0, 0.9), ("ArrowUp", 5, 0.95), ("Home", 1, 0.5)):
             page.press("level", key, times)
             check_shown(page, data, model, X, y, level)
 
@@ -176,7 +176,7 @@ class TestTheLevel:
 
     def test_too_few_rows_are_said_and_drawn(self, show, line):
         page = show(line[0], "#level=0.99")
-        words = "99\u00a0% needs at least 99 calibration rows and there are 45: the intervals are infinite."
+        words = "99\u00a0% needs at least 99 calibration rows and there are 30: the intervals are infinite."
         assert page.text("level-words") == words
         assert page.text("quantile-words") == ""
         assert middle_ends(page) == (-np.inf, np.inf)

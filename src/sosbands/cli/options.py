@@ -17,9 +17,9 @@ from sosbands.bands.views import BASE_SCALES, read_noise_features
 from sosbands.cli.estimators import MODELS, PICKLES, GivenModel, is_given
 from sosbands.cli.output import Output
 from sosbands.comparison.runner import OTHER_CODE as CHOICES
-from sosbands.conformal import SCORES
 from sosbands.conformal import target as scales
 from sosbands.conformal.asked import SIDES
+from sosbands.conformal.scores import ALL_SCORES
 from sosbands.regressors.checks import CROSS, OUT_OF_FOLD
 from sosbands.tables.rows import AUTO
 
@@ -340,7 +340,7 @@ SCORE = option(
     "auto",
     "NAME",
     "added: calibration adds one number to the bands; scaled: it multiplies them by one; auto: the data choose.",
-    callback=one_of(("auto", *SCORES)),
+    callback=one_of(("auto", *ALL_SCORES)),
 )
 SEED = option(0, "N", "Of everything random.", parser=whole_number(0, 2**32 - 1))
 JOBS = option(None, "N", "Processes; -1 takes all cores.", parser=read_jobs)

@@ -97,7 +97,7 @@ def _columns(X: Any) -> dict[str, Array]:
     names = X.columns if hasattr(X, "columns") else X.keys() if hasattr(X, "keys") else None
     fine = names is not None
     check("X", type(X).__name__, fine, f"a mapping or a data frame with some of {list(COLUMNS)}")
-    return {name: _vector(name, X[name]) for name in COLUMNS if name in (names or ())}
+    return {name: _vector(name, X[name]) for name in COLUMNS if names is not None and name in names}
 
 
 def _vector(name: str, values: Any) -> Array:

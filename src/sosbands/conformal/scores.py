@@ -181,7 +181,13 @@ def normal_places(coverages: Sequence[float]) -> Array:
     return np.asarray(ndtri((1 + np.asarray(coverages, dtype=np.float64)) / 2))
 
 
-SCORES: dict[str, Score] = {"added": AddedScore(), "scaled": ScaledScore(), SHIFTED: ShiftedScore()}
+SCORES: dict[str, Score] = {"added": AddedScore(), "scaled": ScaledScore()}
+ALL_SCORES = SCORES | {SHIFTED: ShiftedScore()}  # the last one for models with ends of their own: else it is "added"
+
+
+def offered(name: str) -> dict[str, Score]:
+    """The scores to compare with this one."""
+    return SCORES if name in SCORES else ALL_SCORES
 
 
 def move_in_words(score: Score, q: float, ends: str) -> str:

@@ -96,7 +96,8 @@ class TargetScale:
         y = self._inverse(z)
         if self.transform is not None:
             finite = np.isfinite(y)
-            y = np.where(finite, y + side * ROUNDING * (1 + np.abs(np.where(np.isfinite(z), z, 0.0))) * np.abs(y), y)
+            size = np.where(finite, np.abs(y), 0.0) * (1 + np.abs(np.where(np.isfinite(z), z, 0.0)))
+            y = y + side * ROUNDING * size
             y = np.where((y == np.inf) & (side <= 0) & (z < np.inf), self.seen[1], y)
             y = np.where((y == -np.inf) & (side >= 0) & (z > -np.inf), self.seen[0], y)
         return np.clip(y, self.low, self.high)

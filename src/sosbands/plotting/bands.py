@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.utils import _safe_indexing
 
 from sosbands._types import AnyArray, Array, BoolArray, IntArray
 from sosbands._words import many
-from sosbands.conformal import SCORES
 from sosbands.exceptions import CrossedIntervalsWarning, OffDataWarning, TooFewCalibrationPointsWarning
 from sosbands.metrics.intervals import read_vector
 from sosbands.plotting.axes import (
@@ -312,14 +310,10 @@ def plot_active_rows(
     if d == 1 and along.column is not None:  # the bands before calibration, in units of the target
         grid = grid_over(x, 300)
         facts, noise = model.facts(curve_rows(X, 0, grid)), model.noise_
-        points, unit = noise.view.points(facts), noise.view.unit(facts)
-        reach = SCORES["added"].band(facts.prediction, noise.lower(points), noise.upper(points), unit=unit)
-        middle, lower, upper = (
-            replace(reach, target=noise.target).given(each) for each in (facts.prediction, reach.lower, reach.upper)
-        )
+        below, above = noise.reach(facts)
         dashed: Style = {"lw": 1.3, "zorder": 2}
-        ax.plot(grid, lower - middle, color=BLUE, ls="--", label="lower band, not calibrated", **dashed)
-        ax.plot(grid, upper - middle, color=ORANGE, ls="-.", label="upper band, not calibrated", **dashed)
+        ax.plot(grid, -below, color=BLUE, ls="--", label="lower band, not calibrated", **dashed)
+        ax.plot(grid, above, color=ORANGE, ls="-.", label="upper band, not calibrated", **dashed)
     residuals = observed - center
     held = np.setdiff1d(getattr(model, "calibration_rows_", ()), getattr(model, "learning_rows_", ())).astype(int)
     learnt = np.setdiff1d(np.arange(n), held)

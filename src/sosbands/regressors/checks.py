@@ -13,8 +13,8 @@ from sosbands.bands import BandSettings
 from sosbands.bands.nested import read_coverages
 from sosbands.bands.settings import OPEN, is_auto
 from sosbands.bands.views import BASE_SCALES, INPUTS, LENGTHSCALES, read_noise_features
-from sosbands.conformal import SCORES
 from sosbands.conformal.asked import read_kind, read_level
+from sosbands.conformal.scores import ALL_SCORES
 from sosbands.conformal.target import NAMED, is_transformer, read_range
 from sosbands.kernels import resolve_kernel
 from sosbands.tables.rows import AUTO
@@ -125,7 +125,7 @@ CHECKS: Mapping[str, Check] = {
         "'auto', a fraction in (0, 1), a number of rows >= 1, 'cross', 'out-of-fold', or None",
     ),
     "confidence_level": read_level,
-    "conformal_score": one_of("conformal_score", ("auto", *SCORES)),
+    "conformal_score": one_of("conformal_score", ("auto", *ALL_SCORES)),
     "cv": check_cv,
     "estimator": rule(
         "estimator",

@@ -43,7 +43,7 @@ from sosbands.bands.views import (
 )
 from sosbands.conformal import SCORES, Band, NestedScore, Score, TargetScale, Told
 from sosbands.conformal.band import in_units
-from sosbands.conformal.scores import SHIFTED
+from sosbands.conformal.scores import ALL_SCORES
 from sosbands.explanation import TypicalRows
 from sosbands.kernels import StationaryKernel
 from sosbands.point_models import GaussianProcess, ModelBlend
@@ -271,7 +271,7 @@ def _automatic(level: float, rules: Rules, asked: NoiseSettings, data: NoiseData
     penalties = None if is_auto(penalty) else (penalty,)
     known, few = set(data.facts.scales), len(data.r) <= FEW_ROWS
     has_ends = MODEL in known and data.facts.scales[MODEL].ndim == 2
-    scores = tuple(name for name in SCORES if has_ends or name != SHIFTED)  # the same as "added" without a scale
+    scores = tuple(ALL_SCORES if has_ends else SCORES)
     scales: tuple[str, ...] = (asked.base_scale,)
     if is_auto(asked.base_scale):
         scales = tuple(name for name in (BOTH, MODEL, FOREST, NO_SCALE) if needed_scales(name, INPUTS) <= known)
@@ -450,7 +450,7 @@ class NoiseModel:
         lower, upper = deployed_pair(*problem.widened(bands))
         values = bands.values_lower, bands.values_upper
         means = float(values[0].mean()), float(values[1].mean())
-        score, functions = SCORES[problem.conformal_score].fitted(*means), None
+        score, functions = ALL_SCORES[problem.conformal_score].fitted(*means), None
         certificates: tuple[dict[str, Any], ...] = ()
         if coverages:
             given = {name: value for name, value in settings.get_params().items() if name != "learning_coverage"}
@@ -499,6 +499,13 @@ class NoiseModel:
         if self.target is None:
             return Told(band, facts.prediction)
         return Told(replace(band, target=self.target), self.target.backward(facts.prediction))
+
+    def reach(self, facts: RowFacts) -> tuple[Array, Array]:
+        """How far the bands reach below and above the prediction before calibration, in units of the target."""
+        points, center = self.view.points(facts), facts.prediction
+        plain = SCORES["added"].band(center, self.lower(points), self.upper(points), unit=self.view.unit(facts))
+        lower, middle, upper = (replace(plain, target=self.target).given(z) for z in (plain.lower, center, plain.upper))
+        return middle - lower, upper - middle
 
     def columns(self, inputs: list[str]) -> dict[str, IntArray]:
         """Columns of the noise features, by the column of the table (`inputs`), or by what else they are made of."""

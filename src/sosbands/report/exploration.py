@@ -13,8 +13,9 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sosbands._progress import say, speaking
 from sosbands._types import Array, IntArray
 from sosbands.bands.views import NO_SCALE
-from sosbands.conformal import SCORES, Score, lower_scores, upper_scores
+from sosbands.conformal import Score, lower_scores, upper_scores
 from sosbands.conformal.asked import read_kind
+from sosbands.conformal.scores import offered
 from sosbands.exceptions import NoTypicalWidthError
 from sosbands.explanation import Explanation
 from sosbands.metrics.intervals import read_vector
@@ -305,7 +306,8 @@ class Places:
         low_held, low_test, low_curve = self._parts(values[0])
         up_held, up_test, up_curve = self._parts(values[1])
         apart = bands.upper(self.problem.points) - bands.lower(self.problem.points)
-        scored = {name: self._scored(score.fitted(*bands.means), low_held, up_held) for name, score in SCORES.items()}
+        scores = offered(self.score_in_use).items()
+        scored = {name: self._scored(score.fitted(*bands.means), low_held, up_held) for name, score in scores}
         score, below, above = scored.pop(self.score_in_use)
         step = Step(
             symmetry_penalty=bands.symmetry_penalty,

@@ -10,6 +10,7 @@ import numpy as np
 from sosbands._types import Array, IntArray
 from sosbands.bands.views import NO_SCALE
 from sosbands.conformal import SCORES, Score
+from sosbands.conformal.scores import offered
 from sosbands.explanation import Explanation
 from sosbands.metrics.local import share_range
 from sosbands.report.calibrated import Calibrated, Promise, calibrated, groups_along, levels_offered, promise
@@ -41,8 +42,8 @@ def payload(data: Exploration) -> dict[str, Any]:
         "level": levels.index(data.confidence_level),
         "promises": [_promise(promise(level, data)) for level in levels],
         "calibration": data.calibration,
-        "scores": list(SCORES),
-        "score": list(SCORES).index(data.score.name),
+        "scores": list(offered(data.score.name)),
+        "score": list(offered(data.score.name)).index(data.score.name),
         "moves": [_moves(score, data) for score in _scores(data)],
         "little_support": data.support_limit,
         "sentence": data.sentence,
@@ -75,7 +76,7 @@ def payload(data: Exploration) -> dict[str, Any]:
 
 def _in_order(step: Step) -> list[Step]:
     """The step with each score, in the order of `SCORES`."""
-    names = list(SCORES)
+    names = list(offered(step.score.name))
     return sorted((step, *step.others), key=lambda each: names.index(each.score.name))
 
 
@@ -187,7 +188,8 @@ def _bands(pair: tuple[Array, Array], scale: Array, score: Score, pool: Pool, n:
     """
     below, above = (values[:n] for values in pair)
     band = score.band(np.zeros(len(below)), below, above, unit=scale[:n])
-    units = [[float(each[0])] if each.size and (each == each[0]).all() else pool.add(each) for each in band.units]
+    each_row = [np.broadcast_to(each, band.lower.shape) for each in band.units]
+    units = [[float(each[0])] if each.size and (each == each[0]).all() else pool.add(each) for each in each_row]
     return {"reach": [pool.add(-band.lower), pool.add(band.upper)], "units": units}
 
 

@@ -28,6 +28,7 @@ from sosbands.bands.functions import evaluate_pair
 from sosbands.bands.views import NoiseView, RowFacts
 from sosbands.conformal import SCORES, Score, TargetScale, conformal_quantile, interval, symmetric_scores
 from sosbands.conformal.band import in_units, sides_of
+from sosbands.conformal.scores import ALL_SCORES
 from sosbands.exceptions import (
     InfeasibleProblemError,
     LowRankWarning,
@@ -299,7 +300,7 @@ class Search:
         weight = None if self.weights is None else self.weights[rows]
         unit = self.view(candidate.view)[1][rows]
         center = None if self.target is None else self.facts.prediction[rows]
-        fitted = SCORES[score].fitted(*means)
+        fitted = ALL_SCORES[score].fitted(*means)
         return HeldOut(lower, upper, self.r[rows], fitted, unit, weight, center, self.target)
 
     def uncertified(self, candidate: Candidate, n_folds: int | None = None) -> int:
