@@ -43,7 +43,7 @@ TABLE = {  # what: (before the third plan, now, budget)
     "own classes in the MRO": (7, 4, 4),
     "frames before the first decomposition": (14, 6, 6),
     "private members of a model used elsewhere": (25, 0, 8),
-    "public names": (183, 182, 110),
+    "public names": (183, 188, 110),  # six for groups and places, the excess risk with a classifier of one's own
     "parameters of SoSBandRegressor": (33, 21, 22),
     "lines of tests": (36271, 37700, 28000),
     "pages of documentation": (36, 24, 24),
