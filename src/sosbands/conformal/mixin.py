@@ -301,18 +301,38 @@ class IntervalMixin:
         groups: Any = None,
         likelihood_ratio: Any = None,
         sample_weight: Any = None,
-    ) -> dict[str, float]:
+        by: Any = None,
+        places: bool = False,
+    ) -> dict[str, Any]:
         """Coverage, width and the other metrics of the intervals at one confidence level, as one row.
 
-        Parameters are those of `predict_interval`, with the observations `y` of shape (n,), and `sample_weight`, by
-        which rows count in coverage, mean width, interval score and CRPS. The last two entries are about the whole
-        distribution, whatever the level: `crps` of an ensemble of 100 (`sosbands.metrics.crps`) and `pit_distance` of
-        ``predict_cdf(X, y)``; models calibrated by copies have neither.
+        Parameters
+        ----------
+        X, confidence_level, side, lower_share, groups, likelihood_ratio
+            As in `predict_interval`.
+        y : array of shape (n,)
+            Observations.
+        sample_weight : array of shape (n,), optional
+            How much each row counts in coverage, mean width, interval score and CRPS.
+        by : array of shape (n,), or table of bool columns, optional
+            Groups of the rows, whatever the model knows of them; the entry `by` is then a dict with the coverage, its
+            range, the width and the score of each (`sosbands.metrics.evaluate_groups`).
+        places : bool
+            Look for places where coverage departs from the level (`sosbands.metrics.evaluate_places`), 0.3 s for
+            1000 rows.
+
+        Returns
+        -------
+        dict of str to float
+            What `sosbands.metrics.evaluate_intervals` gives, and two entries about the whole distribution, whatever the
+            level: `crps` of an ensemble of 100 (`sosbands.metrics.crps`) and `pit_distance` of ``predict_cdf(X, y)``;
+            models calibrated by copies have neither.
         """
         # here, because calibration itself needs no metric
         from sosbands.metrics import evaluate_intervals
         from sosbands.metrics.distribution import ensemble_crps, pit_distance
         from sosbands.metrics.intervals import mean_over_rows
+        from sosbands.metrics.local import evaluate_groups, evaluate_places
 
         calibration_of(self)
         level = read_level(self.confidence_level if confidence_level is None else confidence_level)
@@ -322,14 +342,14 @@ class IntervalMixin:
         found.warn(self.support_limit)
         observed = read_target(y, len(told))
         self._known_rows(told, observed, "evaluate")
-        row = evaluate_intervals(
-            observed,
-            found.lower[:, 0],
-            found.upper[:, 0],
-            confidence_level=level,
-            sample_weight=sample_weight,
-            **self._metric_points(X if told.rows is None else told.rows),
-        )
+        given = (observed, found.lower[:, 0], found.upper[:, 0])
+        points = self._metric_points(X if told.rows is None else told.rows)
+        row: dict[str, Any] = evaluate_intervals(*given, confidence_level=level, sample_weight=sample_weight, **points)
+        if places:
+            check("places", places, bool(points), "False, as places are looked for in numbers and X has others")
+            row |= evaluate_places(*given, confidence_level=level, **points)
+        if by is not None:
+            row["by"] = evaluate_groups(*given, by, confidence_level=level, sample_weight=sample_weight)
         if self.calibration_.inner_places is None:  # as copies have scored the rows
             return row
         scores, transforms = np.empty((2, len(told)))
