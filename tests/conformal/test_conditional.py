@@ -4,10 +4,14 @@ import importlib.util
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from benchmarks import conditional as cases
-from sosbands.conformal import conditional, conformal_quantile
+from sosbands import SoSBandRegressor, load
+from sosbands.baselines import SplitCP
+from sosbands.conformal import ArrayIntervals, conditional, conformal_quantile
 from sosbands.conformal.conditional import ConditionalQuantile
+from sosbands.exceptions import LearningRowsWarning, TooFewCalibrationPointsWarning
 from sosbands.kernels import StationaryKernel
 
 needs_cvxpy = pytest.mark.skipif(
@@ -196,3 +200,159 @@ def test_cutoffs_without_the_factor_are_rejected_by_their_coverage(monkeypatch):
     monkeypatch.setattr(cases, "ConditionalQuantile", WithoutFactor)
     with pytest.raises(AssertionError):
         check_coverage("local", draws=40)
+
+
+# ---------------------------------------------------------------- models
+
+
+def draw(rng, n):
+    """Noise four times as large on one side, and four groups that overlap."""
+    X = rng.uniform(-1, 1, (n, 2))
+    y = X[:, 0] + np.where(X[:, 0] > 0, 2.0, 0.5) * rng.standard_normal(n)
+    return X, y, np.column_stack([X[:, 0] > 0, X[:, 1] > 0, X.sum(axis=1) > 0, np.abs(X[:, 1]) < 0.5])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(2)
+    return draw(rng, 800), draw(rng, 1000)
+
+
+def calibrated(rows, groups=None, **given):
+    X, y, _ = rows[0]
+    given = {"calibration": "conditional", "calibration_size": 400, "random_state": 0, **given}
+    return SplitCP(LinearRegression(), **given).fit(X, y, groups=groups)
+
+
+def share_inside(ends, y):
+    return (ends[:, 0] <= y) & (y <= ends[:, 1])
+
+
+def test_intervals_are_those_of_the_cutoffs(rows):
+    model, (X, _, inside) = calibrated(rows, rows[0][2]), rows[1]
+    made = model.calibration_
+    S, F = made.scores("symmetric"), np.column_stack([np.ones(len(made)), made.groups]).astype(float)
+    points, new = made.points, model._calibration_points(model.told(X))
+    assert points.std(axis=0) == pytest.approx(1, abs=0.2)
+    distances = np.linalg.norm((points[:, None] - points) / points.std(axis=0), axis=2)
+    unit = np.median(distances[np.triu_indices(len(points), 1)])
+    kernel = StationaryKernel("matern52", tuple(3 * unit * points.std(axis=0)))
+    fit = ConditionalQuantile(S, 0.9, F, kernel(points, points), 0.5 * cases.spread(S))
+    q = fit.cutoffs(np.column_stack([np.ones(len(X)), inside]).astype(float), kernel(new, points))
+    ends = model.predict_interval(X, groups=inside)
+    np.testing.assert_allclose(ends[:, 1] - model.predict(X), q, atol=1e-7)
+    np.testing.assert_allclose(ends[:, 1] + ends[:, 0], 2 * model.predict(X), atol=1e-7)
+    np.testing.assert_allclose(model.coverage_gap(X[:4]), fit.coverage_gap(kernel(new[:4], points)), atol=1e-12)
+
+
+def test_every_group_is_covered(rows):
+    X, y, inside = rows[1]
+    model = calibrated(rows, rows[0][2])
+    assert all(share_inside(model.predict_interval(X, groups=inside), y)[g].mean() > 0.84 for g in inside.T)
+    plain = SplitCP(LinearRegression(), calibration_size=400, random_state=0).fit(*rows[0][:2])
+    assert share_inside(plain.predict_interval(X), y)[inside[:, 0]].mean() < 0.84
+    row = model.evaluate(X, y, groups=inside)
+    assert row["coverage"] > 0.87
+    assert "crps" not in row
+
+
+def test_levels_are_nested_and_one_side_has_all(rows):
+    (X, y, inside), model = rows[1], calibrated(rows, rows[0][2])
+    ends = model.predict_interval(X, [0.9, 0.5, 0.8], groups=inside)
+    assert (ends[:, 0, 0] <= ends[:, 0, 2]).all()
+    assert (ends[:, 0, 2] <= ends[:, 0, 1]).all()
+    upper = model.predict_interval(X, side="upper", groups=inside)
+    assert np.isneginf(upper[:, 0]).all()
+    assert all(np.mean(y[g] <= upper[g, 1]) > 0.84 for g in inside.T)
+
+
+def test_labels_without_points_are_mondrian():
+    rng = np.random.default_rng(1)
+    labels, y = rng.integers(0, 3, 120), rng.standard_normal(120)
+    zero, new = {"prediction": np.zeros(120)}, {"prediction": np.zeros(3)}
+    ends = [
+        ArrayIntervals(calibration=kind).conformalize(zero, y, groups=labels).predict_interval(new, groups=[0, 1, 2])
+        for kind in ("conditional", "symmetric")
+    ]
+    np.testing.assert_allclose(*ends, atol=1e-8)
+
+
+def test_arrays_know_neighbourhoods_of_what_was_predicted():
+    rng = np.random.default_rng(2)
+    scale = rng.uniform(0, 1, 600)
+    y = np.where(scale > 0.5, 3.0, 1.0) * rng.standard_normal(600)
+    known = {"prediction": np.zeros(600), "scale": 1 + 0 * scale, "lower": -scale, "upper": scale}
+    model = ArrayIntervals(calibration="conditional").conformalize(known, y)
+    widths = np.diff(model.predict_interval(known), axis=1)[:, 0] - 2 * scale
+    assert widths[scale > 0.9].mean() > widths[scale < 0.1].mean() + 0.5
+
+
+def test_infinite_intervals_are_counted(rows):
+    X, y, inside = rows[0]
+    few = inside.copy()
+    few[:, 3] = np.arange(len(few)) < 8
+    model = SplitCP(LinearRegression(), calibration="conditional", calibration_size=None).fit(X, y)
+    with pytest.warns(LearningRowsWarning):
+        model.conformalize(X, y, groups=few)
+    new = few[:20]
+    with pytest.warns(TooFewCalibrationPointsWarning, match="8 of 20 intervals infinite"):
+        ends = model.predict_interval(X[:20], groups=new)
+    assert np.isinf(ends).all(axis=1).tolist() == new[:, 3].tolist()
+
+
+def test_of_many_rows_a_sample_is_fitted(monkeypatch, rows):
+    monkeypatch.setattr(conditional, "MOST_ROWS", 100)
+    model, (X, y, _) = calibrated(rows, calibration_size=300), rows[1]
+    assert len(model.calibration_) == 300
+    assert 0.85 < share_inside(model.predict_interval(X), y).mean() < 0.96
+    assert len(model.calibration_._fit("both", 0.9).eta) == 100
+
+
+def test_a_model_is_saved(rows, tmp_path):
+    model, (X, _, inside) = calibrated(rows, rows[0][2]), rows[1]
+    expected = model.predict_interval(X[:50], groups=inside[:50])
+    model.save(tmp_path / "model")
+    assert np.array_equal(load(tmp_path / "model").predict_interval(X[:50], groups=inside[:50]), expected)
+
+
+def test_words():
+    rng = np.random.default_rng(3)
+    X, y, inside = draw(rng, 120)
+    fixed = {"lengthscale": 0.5, "width_penalty": 1.0, "symmetry_penalty": 1.0, "base_scale": "none"}
+    model = SoSBandRegressor(LinearRegression(), calibration="conditional", random_state=0, **fixed)
+    model.fit(X, y, groups=inside)
+    words = model.summary()
+    assert "Calibrated row by row" in words
+    assert "within each group, however these overlap" in words
+    with pytest.raises(ValueError, match="explain with calibration='conditional': not offered"):
+        model.explain(X, groups=inside)
+    with pytest.raises(ValueError, match="'cross': not offered"):
+        model.set_params(calibration_size="cross").fit(X, y)
+    with pytest.raises(ValueError, match="nested_coverages: not offered"):
+        model.set_params(calibration_size=0.5, nested_coverages=(0.5, 0.9)).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, r: m.quantile(group=r[2][0]), "quantile with calibration='conditional': not offered"),
+        (lambda m, r: m.predict_quantile(r[0], 0.5, groups=r[2]), "predict_quantile .*: not offered"),
+        (lambda m, r: m.predict_cdf(*r[:2], groups=r[2]), "predict_cdf .*: not offered"),
+        (lambda m, r: m.predict_ensemble(r[0], groups=r[2]), "predict_ensemble .*: not offered"),
+        (lambda m, r: m.update(*r[:2], groups=r[2]), "update with calibration='conditional'"),
+        (lambda m, r: m.conformalize(*r[:2], likelihood_ratio=r[1]), "likelihood_ratio .*: not offered"),
+        (lambda m, r: m.predict_interval(r[0]), "groups=None: expected one value per row"),
+        (lambda m, r: m.predict_interval(r[0], groups=r[2][:, :2]), r"expected \(1000, 4\)"),
+        (lambda m, r: m.predict_interval(r[0], groups=r[2][:5]), "groups is a table of shape .*: expected labels, or"),
+        (lambda m, r: m.predict_interval(r[0], groups=2.0 * r[2]), "groups is a table .*: expected labels, or True"),
+        (lambda m, r: m.predict_interval(r[0], lower_share=0.3, groups=r[2]), "one quantile for both sides"),
+    ],
+)
+def test_refusals(rows, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(calibrated(rows, rows[0][2]), rows[1])
+
+
+def test_a_gap_of_one_quantile_is_refused(rows):
+    with pytest.raises(ValueError, match="coverage_gap: expected a model with calibration='conditional'"):
+        SplitCP(LinearRegression(), random_state=0).fit(*rows[0][:2]).coverage_gap(rows[1][0])

@@ -23,10 +23,20 @@ stay the same: `_Path.follow`. The fit to n rows is this routine as well: rows t
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
 import numpy as np
 from scipy.linalg import qr
 
-from sosbands._types import Array, IntArray
+from sosbands._threads import cached_property
+from sosbands._types import AnyArray, Array, IntArray
+from sosbands._words import many
+from sosbands.conformal.asked import CONDITIONAL, Asked, Intervals, Kind, read_common_use, read_overlapping
+from sosbands.conformal.band import Told, interval, lower_scores, upper_scores
+from sosbands.conformal.calibration import Calibration, side_levels
+from sosbands.kernels import StationaryKernel, median_lengthscale
 
 JITTER = 1e-10  # of the range of the scores, upwards: no two of them are equal
 NUGGET = 1e-6  # of the mean of k(x, x), for each row alone: no two rows are equal
@@ -38,9 +48,19 @@ FLAT = 1e-9  # slopes that are rounding
 REFRESHED = 40  # changes of the active rows after which rounding is removed
 SPARE = 64  # rows by which the active ones may grow in place
 
+MOST_ROWS = 4000  # of the fit; of more calibration rows a random sample
+MEDIANS = 3  # lengthscale of the kernel, in median distances of the calibration rows
+FEW, MANY, MANY_ROWS = 0.5, 1.5, 1000  # C in spreads of the scores, and from how many rows on it is the larger one
+SPREAD = (0.3, 0.9)  # quantiles of the scores, whose difference is their spread
+BLOCK = 1000  # new rows whose kernel values are held at a time
+SIDES = ("both", "lower", "upper")
+
 
 class ConditionalQuantile:
     """The solution of (1) for n scores, and the cutoffs of further rows.
+
+    Coverage by cutoffs at q is at least that of cutoffs at random t, and at most the mean share of the rows that are
+    active (without a kernel as many as independent features) higher.
 
     Parameters
     ----------
@@ -113,8 +133,9 @@ class ConditionalQuantile:
         """
         F = features[:, self._kept]
         unknown = (np.abs(features[:, self._left] - F @ self._dependence) > 1e-8).any(axis=1)
-        found, q = np.full(len(F), np.inf), self._path.q
+        q = self._path.q
         ends = np.full(len(F), q * (1 - EARLIER)) if t is None else np.clip(t, q - 1, q)
+        found = np.where(ends < 0, -np.inf, np.inf)
         k, k0 = np.zeros(self._path.n), 0.0
         for row in np.flatnonzero(~unknown):
             if kernel is not None and self._C:
@@ -323,3 +344,176 @@ class _Path:
         R, H = np.empty((p + SPARE, self.n)), np.empty((p + SPARE, p + SPARE))
         R[: len(self.R)], H[: len(self.H), : len(self.H)] = self.R, self.H
         self.R, self.H = R, H
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalCalibration(Calibration):
+    """Scores of the calibration rows and where these lie, from which each new row has quantiles of its own.
+
+    `groups` are labels or a table of True and False of shape (m, k), whose columns may overlap: each group has its own
+    promise. The kernel is of Matern type (5/2) over the points, with C a multiple of the spread of the calibration
+    scores: a rule that does not look at coverage, and that changes by O(1/m) with one row more.
+
+    Attributes
+    ----------
+    points : array of shape (m, d) or None
+        None where rows are not all numbers: groups alone then, or one quantile for all.
+    """
+
+    by_row: ClassVar[bool] = True
+
+    points: Array | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def of_points(cls, told: Told, y: Array, points: Array | None, groups: Any = None, **origin: Any) -> Self:
+        """Score the observations `y` of rows with these points; `origin` is as in `Calibration.of`."""
+        band = told.band
+        if not len(band):
+            raise ValueError("X has no rows: expected at least one calibration point")
+        if band.knots is not None:
+            raise ValueError(f"calibration={CONDITIONAL!r} with nested_coverages: not offered, expected None")
+        labels = None if groups is None else read_overlapping(groups, len(band))
+        return cls(lower_scores(band, y), upper_scores(band, y), labels, points=points, **origin)
+
+    def parts(self) -> Iterator[tuple[Any, Calibration]]:
+        """All rows together: groups share what is fitted."""
+        yield None, self
+
+    def read_rows(
+        self, n_rows: int, groups: Any = None, likelihood_ratio: Any = None
+    ) -> tuple[AnyArray | None, Array | None]:
+        """Groups of the rows to predict, as those of the calibration rows."""
+        if self.groups is None or self.groups.ndim == 1:
+            return super().read_rows(n_rows, groups, likelihood_ratio)
+        read_common_use("groups", True, groups is not None)
+        read_common_use("likelihood_ratio", False, likelihood_ratio is not None)
+        table = read_overlapping(groups, n_rows)
+        if table.shape[1:] != self.groups.shape[1:]:
+            raise ValueError(f"groups has shape {table.shape}: expected ({n_rows}, {self.groups.shape[1]})")
+        return table, None
+
+    def quantiles(self, *_: Any, **__: Any) -> Array:
+        """Refused: each row has its own."""
+        self.check_offers("quantile")
+        raise NotImplementedError
+
+    def check_offers(self, wanted: str) -> None:
+        """Raise the error that names what is not offered; the intervals of other rows are."""
+        if wanted != "conformalize":
+            raise ValueError(
+                f"{wanted} with calibration={CONDITIONAL!r}: not offered, because each row and level has a quantile of "
+                "its own; use calibration='symmetric' or 'asymmetric'"
+            )
+
+    def distribution(self, told: Told, asked: Asked) -> Any:  # noqa: ARG002
+        """Refused as well."""
+        self.check_offers("distribution")
+
+    def intervals(self, told: Told, asked: Asked) -> Intervals:
+        """The intervals asked for, of rows that a model has told of; nested in the level."""
+        groups, _ = self.read_rows(len(told), asked.groups, asked.likelihood_ratio)
+        points = None if self.points is None or asked.points_of is None else asked.points_of(told)
+        if self.points is not None and (points is None or points.shape[1] != self.points.shape[1]):
+            raise ValueError(
+                f"calibration={CONDITIONAL!r}: expected rows of {self.points.shape[1]} numbers, as calibrated"
+            )
+        q = np.empty((len(asked.levels), len(told), 2))
+        for place, level in enumerate(asked.levels):
+            levels = side_levels(level, asked.kind, asked.lower_share)
+            if asked.kind == "symmetric":
+                q[place] = self._cutoffs("both", level, points, groups, len(told))[:, None]
+            else:
+                for side in (0, 1):
+                    q[place, :, side] = self._cutoffs(SIDES[1 + side], levels[side], points, groups, len(told))
+        order = np.argsort(asked.levels)
+        q[order] = np.sort(q, axis=0)  # levels are fitted apart
+        q = np.maximum(q, told.band.least_score)
+        made = []
+        for level, each in zip(asked.levels, q, strict=True):
+            short = self.shortage(each, level, asked.kind, asked.lower_share, None)
+            made.append((*interval(told.band, *each.T), short))
+        return Intervals.of(told, asked, made)
+
+    def shortage(self, q: Array, level: float, kind: Kind, lower_share: float, groups: AnyArray | None) -> str | None:  # noqa: ARG002
+        """How many intervals are infinite, unless their side was given a zero share."""
+        infinite = np.isposinf(q[:, np.array(side_levels(level, kind, lower_share)) < 1]).any(axis=1).sum()
+        if not infinite:
+            return None
+        return (
+            f"confidence level {level:g} needs more calibration rows in the groups of some rows, {self.described()}; "
+            f"{infinite} of {len(q)} intervals infinite"
+        )
+
+    def described(self, labels: Collection[Any] | None = None) -> str:  # noqa: ARG002
+        """How many rows there are, and in how many groups."""
+        lost = np.isposinf(self.scores("symmetric")).sum()
+        words = f"given: {many(len(self), 'row')}" + (f" ({lost} with an infinite score: zero scale)" if lost else "")
+        if self.groups is None:
+            return words
+        sizes = self._features(self.groups)[:, 1:].sum(axis=0)
+        return f"{words} in {many(len(sizes), 'group')}, the smallest of {sizes.min():.0f}"
+
+    def coverage_gap(self, points: Array, level: float) -> Array:
+        """`ConditionalQuantile.coverage_gap` around points, of both ends together; 0 without a kernel."""
+        kernel = self._kernel
+        if kernel is None or self.points is None:
+            return np.zeros(len(points))
+        return self._fit("both", level).coverage_gap(kernel(points, self.points[self._rows]))
+
+    def _cutoffs(self, side: str, level: float, points: Array | None, groups: AnyArray | None, n: int) -> Array:
+        """Quantiles of n rows."""
+        if level == 1:
+            return np.full(n, np.inf)
+        fit, found = self._fit(side, level), np.empty(n)
+        for begin in range(0, n, BLOCK):
+            rows = slice(begin, min(begin + BLOCK, n))
+            kernel = None
+            if self._kernel is not None and points is not None and self.points is not None:
+                kernel = self._kernel(points[rows], self.points[self._rows])
+            features = np.ones((rows.stop - begin, 1)) if groups is None else self._features(groups[rows])
+            found[rows] = fit.cutoffs(features, kernel)
+        return found
+
+    def _fit(self, side: str, level: float) -> ConditionalQuantile:
+        """The fit of one level, kept."""
+        if (side, level) not in self._fits:
+            rows, scores = self._rows, self._scores(side)
+            features = np.ones((len(rows), 1)) if self.groups is None else self._features(self.groups[rows])
+            kernel, C = None, 0.0
+            if self._kernel is not None and self.points is not None:
+                kernel = self._kernel(self.points[rows], self.points[rows])
+                finite = scores[np.isfinite(scores)]
+                spread = float(np.subtract(*np.quantile(finite, SPREAD[::-1]))) if len(finite) else 0.0
+                C = (MANY if len(rows) >= MANY_ROWS else FEW) * spread
+            self._fits[side, level] = ConditionalQuantile(scores[rows], level, features, kernel, C)
+        return self._fits[side, level]
+
+    def _scores(self, side: str) -> Array:
+        return {"lower": self.lower_scores, "upper": self.upper_scores}.get(side, self.scores("symmetric"))
+
+    def _features(self, groups: AnyArray) -> Array:
+        """1 and a column for each group."""
+        labels = self.groups if self.groups is not None and self.groups.ndim == 1 else None
+        table = groups if labels is None else groups[:, None] == np.unique(labels)
+        return np.column_stack([np.ones(len(table)), table]).astype(float)
+
+    @cached_property
+    def _fits(self) -> dict[tuple[str, float], ConditionalQuantile]:
+        return {}
+
+    @cached_property
+    def _rows(self) -> IntArray:
+        """Those of the fit."""
+        if len(self) <= MOST_ROWS:
+            return np.arange(len(self))
+        return np.sort(np.random.default_rng(0).choice(len(self), MOST_ROWS, replace=False))
+
+    @cached_property
+    def _kernel(self) -> StationaryKernel | None:
+        """Over points in units of their scatter; None if they are all the same."""
+        if self.points is None or not self.points.std(axis=0).any():
+            return None
+        scale = self.points.std(axis=0)
+        lengths = np.where(scale > 0, scale, np.inf)
+        median = median_lengthscale(self.points[self._rows] / lengths)
+        return StationaryKernel("matern52", tuple((MEDIANS * median * lengths).tolist()))
