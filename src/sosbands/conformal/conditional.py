@@ -85,9 +85,12 @@ class ConditionalQuantile:
         n, finite = len(scores), scores[np.isfinite(scores)]
         least, most = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
         self._unit = (most - least) or max(abs(most), 1.0)
-        self._least, self._most = least - self._unit, most + self._unit
+        least, most = least - self._unit, most + self._unit
+        # cutoffs as far out as the infinite scores stand are infinite
+        self._least = least if np.isneginf(scores).any() else -np.inf
+        self._most = most if np.isposinf(scores).any() else np.inf
         order = np.random.default_rng(0)
-        S = np.clip(scores, self._least, self._most) / self._unit + JITTER * order.random(n)
+        S = np.clip(scores, least, most) / self._unit + JITTER * order.random(n)
         self._C, self._nugget, CK = 0.0, 0.0, np.broadcast_to(0.0, (n, n))
         if kernel is not None and C:
             self._C, self._nugget = C / self._unit, NUGGET * float(np.mean(np.diag(kernel)))
