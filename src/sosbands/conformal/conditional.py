@@ -45,6 +45,7 @@ NUGGET = 1e-6  # of the mean of k(x, x), for each row alone: no two rows are equ
 BELOW, EARLIER = 1e-11, 1e-7
 RANK_LOSS = 1e-9  # a row that is farther than this from all of the leverage is not the last one of its direction
 FLAT = 1e-9  # slopes that are rounding
+SOLVED = 1e-7  # by which weights and residuals of a fit may be on the wrong side
 REFRESHED = 40  # changes of the active rows after which rounding is removed
 SPARE = 64  # rows by which the active ones may grow in place
 
@@ -93,23 +94,29 @@ class ConditionalQuantile:
         S = np.clip(scores, least, most) / self._unit + JITTER * order.random(n)
         self._C, self._nugget, CK = 0.0, 0.0, np.broadcast_to(0.0, (n, n))
         if kernel is not None and C:
-            self._C, self._nugget = C / self._unit, NUGGET * float(np.mean(np.diag(kernel)))
+            self._C, size = C / self._unit, float(np.mean(np.diag(kernel)))
             CK = self._C * kernel
-            CK[np.diag_indices(n)] += self._C * self._nugget
         # Features that span those of the rows, and how the others depend on them.
         _, triangle, columns = qr(features, mode="economic", pivoting=True)
-        size = np.abs(np.diag(triangle))
-        d = int(np.sum(size > 1e-10 * size[0]))
+        lengths = np.abs(np.diag(triangle))
+        d = int(np.sum(lengths > 1e-10 * lengths[0]))
         self._kept, self._left = columns[:d], columns[d:]
         self._dependence = np.linalg.solve(triangle[:d, :d], triangle[:d, d:])
         F = np.ascontiguousarray(features[:, self._kept])
-        # The fit: rows that span the features, then one after another.
+        # The fit: rows that span the features, then one after another. Where very many rows are equal, rounding may be
+        # too much for it, and a larger nugget takes them farther apart.
         q = level * (1 - BELOW)
         first = qr(F.T, mode="r", pivoting=True)[1][:d]
-        self._path = _Path(S, q, F, CK, first)
-        for i in order.permutation(np.setdiff1d(np.arange(n), first)):
-            self._path.add(int(i))
-        self._path.refresh()
+        others = order.permutation(np.setdiff1d(np.arange(n), first))
+        for nugget in (NUGGET, 30 * NUGGET, 1000 * NUGGET):
+            if self._C:
+                CK[np.diag_indices(n)] += self._C * (nugget * size - self._nugget)
+                self._nugget = nugget * size
+            self._path = _Path(S, q, F, CK, first)
+            if self._path.fit(others):
+                break
+        else:
+            raise RuntimeError(f"conditional calibration of {n} rows: rounding is larger than what tells them apart")
         self._scratch = self._path.copy()
         self.eta = self._path.eta
 
@@ -194,6 +201,17 @@ class _Path:
         np.copyto(self.R[:p], path.R[:p])
         np.copyto(self.H[:p, :p], path.H[:p, :p])
         self.changes = 0
+
+    def fit(self, rows: IntArray) -> bool:
+        """Add these rows; whether (2) holds then."""
+        try:
+            for i in rows:
+                self.add(int(i))
+            self.refresh()
+        except RuntimeError:
+            return False
+        outside = max(float((self.eta - self.q).max()), float((self.q - 1 - self.eta).max()))
+        return max(outside, float((-self.r * self.side).max())) < SOLVED
 
     def add(self, i: int) -> None:
         """Row i with its score, until it fits or has all of its weight."""
