@@ -15,6 +15,7 @@ from sosbands.conformal.asked import (
     Asked,
     Intervals,
     calibration_of,
+    is_conditional,
     read_fading,
     read_kind,
     read_level,
@@ -24,6 +25,7 @@ from sosbands.conformal.asked import (
 )
 from sosbands.conformal.band import Told
 from sosbands.conformal.calibration import Calibration, Placed
+from sosbands.conformal.conditional import ConditionalCalibration
 from sosbands.conformal.quantile import points_needed
 from sosbands.exceptions import LITTLE_SUPPORT, TooFewCalibrationPointsWarning
 
@@ -68,7 +70,7 @@ class IntervalMixin:
     @property
     def scores_(self) -> Array:
         """Calibration scores: (m,) for symmetric calibration, (m, 2) with columns lower, upper for asymmetric."""
-        return np.asarray(calibration_of(self).scores(read_kind(self.calibration)))
+        return np.asarray(calibration_of(self).scores(read_kind(self.calibration, conditional=True)))
 
     @property
     def n_calibration_(self) -> int:
@@ -88,11 +90,13 @@ class IntervalMixin:
         X, y : array or data frame of shape (m, n_features), array of shape (m,)
             Calibration points and their observations.
         groups : array of shape (m,), optional
-            Labels: each group gets its own quantiles, and so its own coverage guarantee.
+            Labels: each group gets its own quantiles, and so its own coverage guarantee. With
+            ``calibration="conditional"`` also a table of True and False, a column for each of k groups, shape (m, k):
+            each has its guarantee, and they may overlap.
         likelihood_ratio : array of shape (m,), optional
             Density of the test points over that of the calibration points, up to a constant (covariate shift).
         """
-        read_kind(self.calibration)
+        read_kind(self.calibration, conditional=True)
         self.calibration_ = self._scored("conformalize", X, y, groups, likelihood_ratio)
         return self
 
@@ -129,6 +133,8 @@ class IntervalMixin:
         of row i in the weights and S^i the scores with row i and the new one exchanged (Barber, Candes, Ramdas,
         Tibshirani 2023), a bound that nobody can compute: for rows that drift nothing exact is promised.
         """
+        if is_conditional(self.calibration):
+            raise ValueError("update with calibration='conditional': not offered, call conformalize with all rows")
         read_kind(self.calibration)
         last, fading = read_fading(window, decay, with_ratio=likelihood_ratio is not None)
         new = self._scored("update", X, y, groups, likelihood_ratio)
@@ -145,7 +151,36 @@ class IntervalMixin:
         told = self.told(X)
         target = read_target(y, len(told))
         known = self._known_rows(told, target, caller)
-        return Calibration.of(told.band, target, groups, likelihood_ratio, **known)
+        return self._calibrated(told, target, groups, likelihood_ratio, **known)
+
+    def _calibrated(
+        self, told: Told, y: Array, groups: Any = None, likelihood_ratio: Any = None, **origin: Any
+    ) -> Calibration:
+        """The calibration on these rows; `origin` is what it remembers of where they are from."""
+        if not is_conditional(self.calibration):
+            return Calibration.of(told.band, y, groups, likelihood_ratio, **origin)
+        if likelihood_ratio is not None:
+            raise ValueError("likelihood_ratio with calibration='conditional': not offered, expected None")
+        return ConditionalCalibration.of_points(told, y, self._calibration_points(told), groups, **origin)
+
+    def _calibration_points(self, told: Told) -> Array | None:
+        """Where rows lie, in units of the learning rows; None if not all of it is numbers, or they are not known."""
+        return None if told.rows is None else self._metric_points(told.rows).get("X")
+
+    def coverage_gap(self, X: Any, confidence_level: Any = None) -> Array:
+        """By how much coverage near each row of X differs from the level, of ``calibration="conditional"``.
+
+        Rows near it count as the kernel says. It is an estimate from the calibration rows of ``-lam <g_K, k(., x)>``
+        over the mean of the kernel (`sosbands.conformal.conditional`), 0 where no kernel is at work; intervals, whose
+        weights are at their ends, cover that much or a little more.
+        """
+        made = calibration_of(self)
+        if not isinstance(made, ConditionalCalibration):
+            raise ValueError("coverage_gap: expected a model with calibration='conditional'")
+        told = self.told(X)
+        points = self._calibration_points(told)
+        level = read_level(self.confidence_level if confidence_level is None else confidence_level)
+        return made.coverage_gap(np.zeros((len(told), 0)) if points is None else points, level)
 
     def set_output(self, *, intervals: str | None = None) -> Self:
         """Choose what `predict_interval` returns.
