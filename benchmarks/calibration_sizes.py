@@ -115,7 +115,7 @@ def size_row(axes: dict, seed: int) -> dict:
     fit_seconds = process_time() - clock
     found = model.evaluate(data.X[test], data.y[test], LEVEL)
     names = ("coverage", "mean_width", "interval_score", "worst_set_coverage")
-    return {"fit_seconds": fit_seconds, **{name: found[name] for name in names}}
+    return {"fit_seconds": fit_seconds, **{name: found.get(name, np.nan) for name in names}}
 
 
 def tasks_of(study: str, draws: int | None = None) -> tuple:
@@ -196,7 +196,7 @@ def report_sizes(rows: list[dict]) -> list[str]:
             scores = np.log([row["interval_score"] / half["interval_score"] for half, row in pairs])
             seconds = np.log([row["fit_seconds"] / half["fit_seconds"] for half, row in pairs])
             covered = np.array([row["coverage"] for _, row in pairs])
-            worst = np.mean([row["worst_set_coverage"] for _, row in pairs])
+            worst = np.nanmean([row["worst_set_coverage"] for _, row in pairs])  # too few rows in some sets
             error = scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.nan
             sets = len({row["dataset"] for _, row in pairs})
             lines.append(

@@ -19,7 +19,7 @@ from sosbands import SoSBandRegressor
 from sosbands.baselines import SplitCP
 from sosbands.datasets import delivery_times
 
-N, SHOWN = 2000, 110  # rows of the table, and of its test rows those that are drawn
+N, SHOWN = 3000, 110  # rows of the table, and of its test rows those that are drawn
 # Blue and orange of the Okabe-Ito palette stay apart for colour-blind readers and, being dark and light, in grey print.
 BLUE, ORANGE, RED, GREY = "#0072B2", "#E69F00", "#D55E00", "#333333"
 
@@ -27,7 +27,7 @@ BLUE, ORANGE, RED, GREY = "#0072B2", "#E69F00", "#D55E00", "#333333"
 def learn(n: int = N) -> tuple[dict[str, Any], Any, Any]:
     """Both models by their names, and the test rows with what came of them."""
     X, y = delivery_times(n, as_frame=True)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, random_state=0)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
     methods = {"split CP": SplitCP(random_state=0), "sosbands": SoSBandRegressor(random_state=0)}
     return {name: method.fit(X_train, y_train) for name, method in methods.items()}, X_test, y_test
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ def intervals() -> None:
     ends: Numbers = model.predict_interval(X_new, confidence_level=0.9)  # a data frame after set_output
     assert ends.shape == (100, 2)
     assert np.all(ends[:, 0] < ends[:, 1])
-    assert_type(model.evaluate(X_new, y_new), dict[str, float])
+    assert_type(model.evaluate(X_new, y_new), dict[str, Any])
     assert 0.7 < model.evaluate(X_new, y_new)["coverage"] <= 1
     assert_type(coverage(y_new, *ends.T), float)
     assert_type(evaluate_intervals(y_new, *ends.T, confidence_level=0.9), dict[str, float])

@@ -23,14 +23,14 @@ PACKAGE = Path(sosbands.__file__).resolve().parent
 SATELLITES = ("cli", "cluster", "comparison", "datasets", "online", "plotting", "report", "saving", "serving")
 
 TABLE = {  # what: (before the third plan, now, budget)
-    "files": (250, 140, 130),  # folds, arrays, targets and quantile models are four rooms' new files
-    "lines": (34338, 27900, 25000),
-    "files of the core": (142, 83, 80),
-    "lines of the core": (19435, 16300, 14000),
+    "files": (250, 141, 130),  # with folds, arrays, targets, quantile models, conditional calibration
+    "lines": (34338, 29100, 25000),
+    "files of the core": (142, 84, 80),
+    "lines of the core": (19435, 17300, 14000),
     "entries at the top": (35, 33, 24),
     "files entered by learn_bands": (30, 15, 15),
-    "files entered by SplitCP().fit": (27, 18, 12),
-    "files entered by fit": (72, 45, 41),
+    "files entered by SplitCP().fit": (27, 19, 12),
+    "files entered by fit": (72, 46, 41),
     "files entered by predict_interval": (24, 19, 13),
     "files entered by evaluate": (35, 24, 19),
     "files entered by explain": (28, 20, 16),
@@ -43,9 +43,9 @@ TABLE = {  # what: (before the third plan, now, budget)
     "own classes in the MRO": (7, 4, 4),
     "frames before the first decomposition": (14, 6, 6),
     "private members of a model used elsewhere": (25, 0, 8),
-    "public names": (183, 107, 110),
+    "public names": (183, 114, 110),  # seven for groups and places, and their calibration
     "parameters of SoSBandRegressor": (33, 23, 22),  # target_range and target_transform, which users look for by name
-    "lines of tests": (36271, 32500, 28000),
+    "lines of tests": (36271, 33400, 28000),
     "pages of documentation": (36, 24, 24),
     "lines of the README": (178, 80, 80),
 }

@@ -26,7 +26,7 @@ STRANGERS = {
     "solvers": {"kernels"},
     "stats": {"kernels", "problems", "solvers", "bands"},
     "metrics": {"kernels", "problems", "solvers", "bands"},
-    "conformal": {"kernels", "problems", "solvers", "bands", "stats", "metrics"},
+    "conformal": {"problems", "solvers", "bands", "stats", "metrics"},  # kernels say which rows are near
     "tables": set(ROOMS[:6]),  # and reads targets as conformal does
     "point_models": set(ROOMS[1:7]),  # blocks of rows
     "tuning": {"problems", "solvers", "point_models", "tables"},

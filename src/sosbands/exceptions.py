@@ -61,6 +61,10 @@ class TooFewCalibrationPointsWarning(SosbandsWarning):
     """The calibration set is too small for the confidence level, so that intervals are infinite."""
 
 
+class TooFewRowsWarning(SosbandsWarning):
+    """There are too few rows to measure coverage place by place, so that a measure is NaN or left out."""
+
+
 class CrossedIntervalsWarning(SosbandsWarning):
     """Calibration moved the ends of some intervals past one another; their midpoints are given instead."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sosbands.comparison.result import NEIGHBORS
+from sosbands.metrics.intervals import SET_SIZE
 from studies.drawing.caption_words import failure_words, joined, span_words
 from studies.drawing.figures import COLOURS, add_caption, new_figure, succeeded
 from studies.drawing.real_tables import (
@@ -65,10 +65,10 @@ def draw(rows: Rows) -> Any:
 
 def _caption(rows: Rows, fine: Rows) -> str:
     repetitions = span_words(len(group) for group in ordered_groups(fine).values())
-    whole = [name for name in sets_of(fine) if all(row["n"] <= NEIGHBORS for row in fine if row["dataset"] == name)]
+    whole = [name for name in sets_of(fine) if all(row["n"] <= SET_SIZE for row in fine if row["dataset"] == name)]
     n = span_words(row["n"] for row in fine)
     return joined(
-        f"Least coverage in ten sets of {NEIGHBORS} neighbouring test rows (of n = {n}), of the lower and of the upper "
+        f"Least coverage in ten sets of {SET_SIZE} neighbouring test rows (of n = {n}), of the lower and of the upper "
         f"ends: mean (marker) and standard deviation (bar) of both together over {repetitions} repetitions. Dashed: "
         f"{NOMINAL:g}, the coverage of each end that is asked for.",
         f"The sets of {', '.join(whole)} hold all test rows." if whole else "",

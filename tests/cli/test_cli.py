@@ -400,10 +400,10 @@ def test_evaluate_shows_what_the_library_measures(folder, tmp_path):
     assert found == pytest.approx(row, rel=1e-9)
     printed = done(*words)
     assert printed.startswith("80 % intervals of ")
-    shown = re.search(r"^coverage +(\S+)  share of rows inside their interval; 80 % is promised", printed, re.MULTILINE)
+    shown = re.search(r"^coverage +(\S+) +share of rows inside their interval; 80 % is promised", printed, re.MULTILINE)
     assert float(shown.group(1)) == pytest.approx(row["coverage"], rel=1e-3)
     for name in row:
-        assert re.search(rf"^{name} +\S+  \w+", printed, re.MULTILINE), f"{name} has no meaning"
+        assert re.search(rf"^{name} +\S+ +\w+", printed, re.MULTILINE), f"{name} has no meaning"
 
 
 def test_evaluate_doubts_a_coverage_that_chance_would_not_give(folder, tmp_path):

@@ -135,7 +135,7 @@ def test_one_repetition_gives_means_without_deviations(folder):
 
 @pytest.mark.parametrize("with_gaps", [True, False])
 def test_a_metric_that_cannot_be_computed_is_mentioned(tmp_path, with_gaps):
-    table = table_with_a_rare_category().drop(columns="row" if with_gaps else "v")
+    table = table_with_a_rare_category(1000).drop(columns="row" if with_gaps else "v")
     table.to_csv(tmp_path / "t.csv", index=False)
     words = ("compare", tmp_path / "t.csv", "--target", "y", "--methods", "split", "--repetitions", "2", *FAST)
     printed, found = done(*words), said(*words)
@@ -143,6 +143,20 @@ def test_a_metric_that_cannot_be_computed_is_mentioned(tmp_path, with_gaps):
     assert len(missing) == with_gaps
     assert all(remark in printed.splitlines() for remark in found["remarks"])
     assert ("worst_set_coverage_mean" in found["table"][0]) is not with_gaps
+
+
+def test_groups_and_places_are_compared(folder):
+    words = ("compare", folder / "groups.csv", "--target", "y", "--by", "ward", "--drop", "ward", "--places")
+    words += ("--methods", "split,local", "--repetitions", "2", "--model", "linear")
+    printed, found = done(*words), said(*words)
+    assert [(row["group"], row["method"]) for row in found["by"]] == [
+        (group, method) for group in ("calm", "wild") for method in ("split", "local")
+    ]
+    assert re.search(r"^calm +split +\d+ +1 +0\.\d+ +1 ", printed, re.MULTILINE)
+    assert "warned in 2 repetitions, split: TooFewRowsWarning" in found["remarks"]  # 40 test rows
+    assert any(remark.startswith("no worst_set_coverage: 40 test rows are too few") for remark in found["remarks"])
+    assert "no column 'wart': did you mean 'ward'?" in refused(*words[:4], "--by", "wart")
+    assert "--by row: the column holds 200 different values" in refused(*words[:4], "--by", "row")
 
 
 def test_compare_in_words(folder):

@@ -150,6 +150,51 @@ def test_evaluate_goes_by_groups(folder):
     assert found["relative_width"] == pytest.approx(row["mean_width"] / NEW.ward.map(split).mean())
 
 
+def test_evaluate_has_a_table_by_group(folder, tmp_path):
+    words = ("evaluate", folder / "plain.model", folder / "groups-new.csv")
+    printed, found = done(*words, "--by", "ward"), said(*words, "--by", "ward")
+    row = library.load(folder / "plain.model").evaluate(NEW[FEATURES], NEW.y, by=WARDS)
+    assert found["by"] == [{"group": ward, **numbers} for ward, numbers in row["by"].items()]
+    assert re.search(r"^group +n +coverage +coverage_from", printed, re.MULTILINE)
+    assert re.search(r"^wild +50 +0\.", printed, re.MULTILINE)
+    assert re.search(r"^worst_set_coverage +too few rows  least coverage", printed, re.MULTILINE)  # of 100
+    assert "by" not in said(*words)
+    of_groups = ("evaluate", folder / "groups.model", folder / "groups-new.csv")
+    assert [each["group"] for each in said(*of_groups)["by"]] == ["calm", "wild"]  # which the model knows
+    end = said("evaluate", folder / "upper.model", folder / "groups-new.csv", "--by", "ward")
+    reach = [each["n"] * each["mean_reach"] for each in end["by"]]
+    assert sum(reach) / 100 == pytest.approx(end["mean_reach"])
+    assert "mean_width" not in end["by"][0]
+    two = said(*words, "--by", "ward", "--confidence-level", "0.5,0.9")
+    assert two["levels"][1]["by"] == found["by"]
+    assert re.search(
+        r"^ ?50 % +calm .*\n ?50 % +wild ",
+        done(*words, "--by", "ward", "--confidence-level", "0.5,0.9"),
+        re.MULTILINE,
+    )
+    assert "--by y: expected another column than the target" in refused(*words, "--by", "y")
+    many = pd.concat([NEW, NEW], ignore_index=True).assign(house=np.arange(200))
+    many.to_csv(tmp_path / "many.csv", index=False)
+    assert "--by house: the column holds 200 different values, '0'" in refused(
+        *words[:2], tmp_path / "many.csv", "--by", "house"
+    )
+
+
+def test_evaluate_looks_for_places(folder, tmp_path):
+    grouped_table(600, seed=2).to_csv(tmp_path / "new.csv", index=False)
+    words = ("evaluate", folder / "plain.model", tmp_path / "new.csv", "--places")
+    printed, found = done(*words), said(*words)
+    table = pd.read_csv(tmp_path / "new.csv")
+    row = library.load(folder / "plain.model").evaluate(table[FEATURES], table.y, places=True)
+    for name in ("ert_l1", "ert_l2_under", "worst_slab_coverage", "cell_gap", "cell_gap_by_chance"):
+        assert found[name] == pytest.approx(row[name], rel=1e-9)
+        assert re.search(rf"^{name} +-?\d\S* +\w+", printed, re.MULTILINE)
+    few = ("evaluate", folder / "plain.model", folder / "groups-new.csv", "--places")
+    assert re.search(r"^ert_l1 +too few rows  mean distance", done(*few), re.MULTILINE)
+    assert "excess risk of the coverage: 100 of at least 200" in flat(noted(*few))
+    assert "ert_l1" not in said(*few)
+
+
 def test_groups_can_be_learnt_from_too(folder, tmp_path):
     words = ("--drop", "row", "--groups", "ward", "--groups-as-feature")
     found = said(*fit(folder / "groups.csv", tmp_path / "m.model", *words))

@@ -88,9 +88,9 @@ def test_the_picture_of_the_readme_shows_what_evaluate_says():
         assert f"{row['coverage']:.0%} inside, mean width {row['mean_width']:.1f}" in axes.get_title()
         below, above = (bars.get_segments() for bars in axes.collections[:2])
         lengths = [abs(y1 - y0) for bars in (below, above) for (_, y0), (_, y1) in bars]
-        assert sum(lengths) == pytest.approx(48 * row["mean_width"])
+        assert sum(lengths) == pytest.approx(80 * row["mean_width"])
         inside, outside = (len(dots.get_offsets()) for dots in axes.collections[2:4])
-        assert (inside, outside) == (round(48 * row["coverage"]), 48 - round(48 * row["coverage"]))
+        assert (inside, outside) == (round(80 * row["coverage"]), 80 - round(80 * row["coverage"]))
 
 
 def quotations():

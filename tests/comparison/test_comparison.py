@@ -150,7 +150,7 @@ def test_rows_are_those_of_the_steps_done_by_hand(result):
     by_method = model.evaluate(X[test], Y[test])
     assert by_method.keys() == wanted.keys() | {"crps", "pit_distance"}  # which intervals alone do not have
     assert all(by_method[name] == row[name] for name in wanted if not name.startswith("worst"))
-    assert row["worst_set_coverage"] == row["coverage"]  # 24 test rows: all sets are the whole
+    assert "worst_set_coverage" not in row  # 24 test rows are no two sets of 100 neighbours
     assert row["confidence_level"] == 0.9
     parts = row["fit_seconds"] + row["calibrate_seconds"] + row["predict_seconds"]
     assert 0 < parts <= row["seconds"]
@@ -181,10 +181,15 @@ def test_data_frames_reach_the_methods_as_they_are():
     assert [row["error"] for row in rows] == [None, None]
     *_, ends = by_hand(methods["table"], frame, Y, rows[0])
     assert rows[0]["mean_width"] == pytest.approx(np.mean(ends[:, 1] - ends[:, 0]), rel=1e-12)
-    assert "worst_set_coverage" in rows[0]  # in the columns that hold numbers
-    words = compare({"mean": ConstantBand(DummyRegressor())}, frame[["word"]], Y, n_repetitions=1).rows
-    assert "worst_set_coverage" not in words[0]
-    assert words[0]["error"] is None
+    many = pd.concat([frame] * 4, ignore_index=True)
+    (row,) = compare(methods, many, np.tile(Y, 4), n_repetitions=1, test_size=200).rows
+    assert "worst_set_coverage" in row  # in the columns that hold numbers
+    words = compare(
+        {"mean": ConstantBand(DummyRegressor())}, many[["word"]], np.tile(Y, 4), n_repetitions=1, test_size=200
+    )
+    assert "worst_set_coverage" not in words.rows[0]
+    assert words.rows[0]["error"] is None
+    assert words.remarks[-1].startswith("no worst_set_coverage: its sets are neighbours in dense columns")
     thin = compare({"linear": ConstantBand()}, sparse.csr_array(X), Y, n_repetitions=1).rows
     dense = compare({"linear": ConstantBand()}, X, Y, n_repetitions=1).rows
     assert thin[0]["mean_width"] == pytest.approx(dense[0]["mean_width"], rel=1e-6)
@@ -192,10 +197,10 @@ def test_data_frames_reach_the_methods_as_they_are():
 
 def test_the_worst_sets_are_those_of_standardised_features():
     rng = np.random.default_rng(1)
-    many = rng.normal(size=(400, 2)) * [1.0, 50.0]
-    y = rng.normal(size=400) * np.where(many[:, 0] > 0, 3.0, 0.1)
+    many = rng.normal(size=(450, 2)) * [1.0, 50.0]
+    y = rng.normal(size=450) * np.where(many[:, 0] > 0, 3.0, 0.1)
     methods = {"a": ConstantBand(), "b": ConstantBand()}
-    found = compare(methods, many, y, n_repetitions=1, test_size=150, calibration_size=245)
+    found = compare(methods, many, y, n_repetitions=1, test_size=200, calibration_size=245)
     row = found.rows[0]
     _, learn, test, ends = by_hand(methods["a"], many, y, row)
     given = (y[test], *ends.T, many[test])
@@ -205,7 +210,7 @@ def test_the_worst_sets_are_those_of_standardised_features():
     assert wanted.marginal != by_test_rows.marginal  # five learning rows have another scale
     assert [row["worst_set_coverage"] for row in found.rows] == [wanted.marginal] * 2
     assert [row["worst_set_coverage_upper"] for row in found.rows] == [wanted.upper] * 2
-    assert "worst_set_coverage is coverage here" not in repr(found)
+    assert "worst_set_coverage:" not in repr(found)
 
 
 def spread(y, lower, upper):  # noqa: ARG001
@@ -305,7 +310,7 @@ def test_differences_are_paired_and_corrected(result):
 def test_identical_methods_differ_by_exactly_zero():
     methods = {"one": Jittered(Ridge()), "two": Jittered(Ridge()), "three": Jittered(Ridge(alpha=50))}
     found = compare(methods, X, Y, n_repetitions=4)
-    for metric in ("coverage", "mean_width", "interval_score", "worst_set_coverage", "hsic"):
+    for metric in ("coverage", "mean_width", "interval_score", "hsic"):
         row = found.differences(metric)[0]
         assert (row["difference"], row["lower"], row["upper"]) == (0, 0, 0)
     assert found.differences("mean_width")[1]["difference"] != 0  # the check can fail
@@ -345,15 +350,46 @@ def test_the_summary_is_mean_and_sd_in_a_readable_table(result):
     lines = repr(result).splitlines()
     assert lines[0] == "ComparisonResult: 3 methods, 5 repetitions at level 0.9"
     assert lines[1] == "rows: 48 to learn, 48 to calibrate, 24 to test"
-    shown = "method coverage mean_width interval_score worst_set_coverage fit s predict s n failed warnings"
+    shown = "method coverage mean_width interval_score fit s predict s n failed warnings"
     assert lines[3].split() == shown.split()
     assert lines[5].startswith("mean ")
     assert f"{widths.mean():.4g} ± {widths.std(ddof=1):.2g}" in lines[5]
-    assert lines[-1] == "worst_set_coverage is coverage here: sets of 100 neighbours hold all test rows"
+    few = "24 test rows are too few, as two of its sets of 100 neighbours need 200"
+    assert lines[-1] == f"no worst_set_coverage: {few}"
     markdown = result.to_markdown().splitlines()
     assert markdown[0].startswith("| method | coverage | mean_width |")
     assert markdown[1].startswith("|---|---:|---:|")
     assert [line.split()[1] for line in markdown[2:]] == list(METHODS)
+
+
+def test_groups_and_places_of_a_comparison(tmp_path):
+    rng = np.random.default_rng(2)
+    many, labels = rng.normal(size=(620, 1)), np.where(np.arange(620) % 3, "often", "rare")
+    y = rng.normal(size=620) * np.where(labels == "rare", 3.0, 1.0)
+    asked = {"n_repetitions": 2, "test_size": 220, "store": tmp_path / "runs.jsonl"}
+    found = compare({"one": ConstantBand()}, many, y, by=labels, places=True, **asked)
+    row = found.rows[0]
+    _, _, test, ends = by_hand(ConstantBand(), many, y, row)
+    wanted = metrics.evaluate_groups(y[test], *ends.T, labels[test], confidence_level=0.9)
+    assert row["by"] == [{"group": name, **numbers} for name, numbers in wanted.items()]
+    risk = metrics.coverage_excess_risk(y[test], *ends.T, many[test], 0.9, random_state=row["seed"])
+    assert {name: row[name] for name in risk} == risk
+    assert "worst_slab_coverage" not in row  # 220 rows
+    assert (row["n_warnings"], row["warnings"]) == (2, "TooFewRowsWarning")
+    table = found.by_group()
+    assert [(each["group"], each["method"]) for each in table] == [("often", "one"), ("rare", "one")]
+    pair = [each["by"][1] for each in found.rows]
+    assert table[1]["coverage"] == pytest.approx(np.mean([each["coverage"] for each in pair]), rel=1e-12)
+    assert table[1]["coverage_from"] < table[1]["coverage"] < table[1]["coverage_to"]
+    assert table[1]["coverage"] < 0.8 < table[0]["coverage"]
+    assert repr(table) in repr(found)
+    again = ComparisonResult.from_store(asked["store"])
+    assert list(again.by_group()) == list(table)
+    with pytest.raises(StoreMismatchError):
+        compare({"one": ConstantBand()}, many, y, by=labels[::-1], places=True, **asked)
+    assert "by" not in found.metrics
+    with pytest.raises(ValueError, match="places=True: expected False, as X has no columns of finite numbers"):
+        compare({"one": ConstantBand()}, many.astype(str), y, places=True)
 
 
 def test_tables_of_text():

@@ -11,12 +11,14 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
+from sosbands import metrics
 from sosbands.conformal import Band, IntervalMixin, Told, conformal_quantile
 from sosbands.exceptions import (
     CrossedIntervalsWarning,
     NotCalibratedError,
     SosbandsError,
     TooFewCalibrationPointsWarning,
+    TooFewRowsWarning,
 )
 
 INF = math.inf
@@ -248,6 +250,25 @@ def test_evaluate_with_the_real_metrics():
     ends = calibrated().predict_interval(X_CAL)
     assert row["coverage"] == np.mean((ends[:, 0] <= Y_CAL) & (ends[:, 1] >= Y_CAL))
     assert row["mean_width"] == pytest.approx(np.mean(ends[:, 1] - ends[:, 0]))
+
+
+def test_evaluate_by_group_and_by_place():
+    rng = np.random.default_rng(0)
+    X, y, labels = rng.uniform(-1, 1, (250, 1)), rng.standard_normal(250), np.arange(250) % 3
+    model, weight = calibrated(), rng.uniform(size=250)
+    given = (y, *model.predict_interval(X, 0.8).T)
+    with pytest.warns(TooFewRowsWarning, match="250 of at least 500") as seen:
+        row = model.evaluate(X, y, 0.8, by=labels, places=True, sample_weight=weight)
+    assert {each.filename for each in seen} == {__file__}
+    assert row["by"] == metrics.evaluate_groups(*given, labels, confidence_level=0.8, sample_weight=weight)
+    assert list(row["by"]) == [0, 1, 2]
+    risk = metrics.coverage_excess_risk(*given, X, 0.8)
+    assert {name: row[name] for name in risk} == risk
+    plain = model.evaluate(X, y, 0.8, sample_weight=weight)
+    assert plain == {name: row[name] for name in plain}
+    assert row.keys() - plain.keys() == {"by", *risk}  # 250 rows are too few for slabs and cells
+    with pytest.raises(ValueError, match="places=True: expected False, as places are looked for in numbers"):
+        model.evaluate(X.astype(object), y, places=True)
 
 
 # ---------------------------------------------------------------- bad arguments

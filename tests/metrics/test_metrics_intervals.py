@@ -186,7 +186,17 @@ def test_infinite_and_empty_intervals_are_counted_and_never_nan():
     everywhere = metrics.evaluate_intervals([0.0, 1.0], [-INF] * 2, [INF] * 2, confidence_level=0.9, X=[[0.0], [1.0]])
     assert not any(np.isnan(value) for value in [*row.values(), *everywhere.values()])
     assert everywhere["hsic"] == everywhere["distance_correlation"] == 0.0
-    assert everywhere["coverage"] == everywhere["worst_set_coverage"] == 1.0
+    assert everywhere["coverage"] == 1.0
+
+
+def test_two_sets_of_neighbours_need_room_for_both():
+    rng = np.random.default_rng(0)
+    y, X = rng.standard_normal(200), rng.standard_normal((200, 1))
+    for n, there in ((199, False), (200, True)):
+        row = metrics.evaluate_intervals(y[:n], np.full(n, -1.0), np.full(n, 1.0), confidence_level=0.9, X=X[:n])
+        assert ("worst_set_coverage" in row) is ("worst_set_coverage_lower" in row) is there
+    with pytest.raises(ValueError, match="X_learn has 2 features: expected 1"):  # also of few rows
+        metrics.evaluate_intervals([0.0], [0.0], [1.0], confidence_level=0.9, X=[[0.0]], X_learn=[[0.0, 1.0]])
 
 
 class ConstantBand(RegressorMixin, BaseEstimator):
@@ -278,6 +288,10 @@ FUNCTIONS = [
     lambda y, lower, upper: metrics.interval_score(y, lower, upper, 0.9),
     lambda y, lower, upper: metrics.evaluate_intervals(y, lower, upper, confidence_level=0.9),
     lambda y, lower, upper: metrics.worst_set_coverage(y, lower, upper, np.zeros((len(y), 1))),
+    lambda y, lower, upper: metrics.coverage_excess_risk(y, lower, upper, np.zeros((len(y), 1)), 0.9),
+    lambda y, lower, upper: metrics.worst_slab_coverage(y, lower, upper, np.zeros((len(y), 1))),
+    lambda y, lower, upper: metrics.cell_coverage_gap(y, lower, upper, np.zeros((len(y), 1)), 0.9),
+    lambda y, lower, upper: metrics.evaluate_groups(y, lower, upper, ["a"] * len(y), confidence_level=0.9),
 ]
 
 

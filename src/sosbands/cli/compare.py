@@ -21,8 +21,9 @@ from sosbands.bands import BandSettings
 from sosbands.baselines import METHODS, make_method
 from sosbands.cli import options
 from sosbands.cli.app import Stopped
-from sosbands.cli.columns import Columns, learn_columns
+from sosbands.cli.columns import Columns, cells_of, check_column, learn_columns
 from sosbands.cli.estimators import OWN_RESIDUALS, GivenModel, band_regressor, check_model, introduce, point_model
+from sosbands.cli.opened import check_groups, labels_of
 from sosbands.cli.options import option
 from sosbands.cli.output import Output, stages, wrapped
 from sosbands.cli.table_files import check_suffix, open_table, write_rows
@@ -30,6 +31,7 @@ from sosbands.comparison import compare as run_comparison
 from sosbands.comparison import judgement
 from sosbands.regressors import PAPER_SETTINGS
 from sosbands.tables import TableEncoder
+from sosbands.tables.columns import CATEGORY, NUMBER
 from sosbands.tuning import Rules
 
 SOS, PAPER, SPLIT = "sos", "sos-paper", "split"
@@ -38,6 +40,7 @@ WORDS = ", ".join(KNOWN)
 AROUND_MODEL = (SOS, PAPER, SPLIT, "local")  # the methods that have a point model
 RELATIVE = "relative_width"  # to split conformal prediction
 SHOWN = ("coverage", "mean_width", RELATIVE, "interval_score", "worst_set_coverage")  # columns of the summary
+OF_PLACES = ("ert_l1", "ert_l1_under", "worst_slab_coverage", "cell_gap")
 # The paper's problem and the rules by which it is tuned, around the same point model as the other methods.
 PAPER_RULES = Rules(criterion="hsic", symmetry_test="kruskal-wallis", independence="naive")
 PAPER_BANDS = {**PAPER_SETTINGS, "bands": BandSettings(constant=False), "rules": PAPER_RULES}
@@ -65,12 +68,10 @@ def compare(
     score: str = options.SCORE,
     choice: options.BandChoice,
     limits: options.BandLimits,
+    places: options.Places,
     rows: int | None = option(None, "N", "Take only so many rows, at random.", parser=options.whole_number(10)),
     reading: options.Reading,
-    store: Path | None = option(
-        None, "FILE", "Keep every finished run in this file, for more methods and repetitions."
-    ),
-    other_code: str = options.OTHER_CODE,
+    kept: options.KeptRuns,
     output: Path | None = option(None, "TABLE", "CSV or Parquet file for the summary.", "-o", "--output"),
     seed: int = options.SEED,
     jobs: int | None = options.JOBS,
@@ -87,7 +88,7 @@ def compare(
       sosbands compare data.csv --target price --methods sos,cqr-forest --repetitions 20 --store runs.jsonl
     """  # noqa: D301
     says = Output(json)
-    inputs = [data, *point.files]
+    inputs, store, by = [data, *point.files], kept.store, places.by
     if output is not None:
         check_suffix(output, "output")
         check_place(output, "output", apart_from=inputs)
@@ -98,12 +99,21 @@ def compare(
     with says.listening(), stages("comparing", shown=not json) as step:
         given = point.read()
         step(f"reading {data}")
-        columns, frame, y = learn_columns(open_table(data), target, *reading.of(says))
+        file = open_table(data)
+        columns, frame, y = learn_columns(file, target, *reading.of(says))
+        texts = None
+        if by is not None:  # also a column that is left out of the features
+            check_column(file, by)
+            read = file.read(list({by, target}))
+            filled = ~np.isnan(cells_of(read, target, file, NUMBER).numbers(NUMBER))
+            texts = labels_of(Columns({by: CATEGORY}).frame(read, file)[by][filled])
+            check_groups(by, texts)
         check_model(given, columns)
         introduce(given, says, columns, frame, data)
         if rows is not None and rows < len(y):
             chosen = np.sort(np.random.default_rng(seed).choice(len(y), rows, replace=False))
             frame, y = frame.iloc[chosen].reset_index(drop=True), y[chosen]
+            texts = None if texts is None else texts[chosen]
         step(f"{many(len(y), 'row')}; {many(len(methods) * repetitions, 'run')} of {many(len(methods), 'method')}")
     bands = limits.settings(score, choice)
     made = {name: method_of(name, columns, given, bands, confidence_level) for name in methods}
@@ -115,10 +125,12 @@ def compare(
                 y,
                 n_repetitions=repetitions,
                 confidence_level=confidence_level,
+                by=texts,
+                places=places.places,
                 n_jobs=jobs,
                 random_state=seed,
                 store=store,
-                other_code=other_code,
+                other_code=kept.other_code,
                 verbose=int(not json),
             )
         except (KeyboardInterrupt, Stopped):
@@ -134,7 +146,7 @@ def compare(
         known = {RELATIVE: row["mean_width"] / width} if "mean_width" in row and 0 < width < np.inf else {}
         rows_with.append({**row, **known})
     result = replace(result, rows=rows_with)
-    shown = [name for name in SHOWN if name in result.metrics]
+    shown = [name for name in (*SHOWN, *(OF_PLACES if places.places else ())) if name in result.metrics]
     table = result.table(shown)
     if output is not None:
         rounded = [
@@ -158,6 +170,7 @@ def compare(
         "n_calibration": result.sizes.n_calibration,
         "n_test": result.sizes.n_test,
         "table": list(result.table(shown)),
+        **({} if by is None else {"by": list(result.by_group())}),
         "differences": list(differences),
         "remarks": result.remarks,
         "judgement": verdict,

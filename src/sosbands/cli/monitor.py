@@ -68,7 +68,7 @@ def monitor(
     opened.asked = Asked()
     opened.check(target, grouped=False)
     with says.listening(), stages("monitoring", shown=not json) as step:
-        frame, y, _ = opened.rows(step, drop=drop_missing_target)
+        frame, y, _, _ = opened.rows(step, drop=drop_missing_target)
         step(f"following {many(len(y), 'row')}")
         found = follow(opened.fitted, frame, y, level=alarm_level, span=span, random_state=seed)
         save_figure(output, SIZE, lambda figure: plot_monitoring(found, [*figure.subplots(3, 1, height_ratios=PARTS)]))
@@ -159,7 +159,7 @@ def recalibrate(
     opened.check(target)
     fitted, asked = opened.fitted, opened.asked
     with says.listening(), stages("calibrating", shown=not json) as step:
-        frame, y, labels = opened.rows(step, drop=drop_missing_target)
+        frame, y, labels, _ = opened.rows(step, drop=drop_missing_target)
         step(many(len(y), "row"))
         before = _seen(opened, frame, y, labels)
         if replace:

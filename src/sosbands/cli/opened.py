@@ -33,6 +33,7 @@ from sosbands.tables.columns import CATEGORY, text_of
 BOTH, LOWER, UPPER = SIDES
 ASKED, SPLIT = "asked_", "split_calibration_"  # attributes of a model that the command line has fitted
 NO_LABEL = "(missing)"
+MOST_GROUPS = 100  # of one table
 
 
 @dataclass(frozen=True)
@@ -139,20 +140,24 @@ class Opened:
         if unused:
             self.says.note(f"columns of {self.file.path} that the model does not use: {listed(unused)}")
 
-    def rows(self, step: Step, *, drop: bool) -> tuple[Any, Array, Any]:
-        """Features, target and labels, all of the same rows; what had to be made up for in them is noted."""
+    def rows(self, step: Step, *, drop: bool, by: str | None = None) -> tuple[Any, Array, Any, Any]:
+        """Features, target, labels, and texts of the column `by`, all of the same rows.
+
+        What had to be made up for in the features is noted.
+        """
         step(f"reading {self.file.path}")
         groups, dropping = self.asked.groups, self.says if drop else None
-        also = {} if groups is None or groups in self.columns.kinds else {groups: CATEGORY}
+        also = {name: CATEGORY for name in (groups, by) if name is not None and name not in self.columns.kinds}
         every = replace(self.columns, kinds={**self.columns.kinds, **also})
         target = str(self.target)  # `check` has seen to it
         check_column(self.file, target)
         table = self.file.read([*every.kinds, *([] if target in every.kinds else [target])])
         frame, y = every.with_target(table, self.file, read_target(table, target, self.file, dropping))
         labels = None if groups is None else self.known(labels_of(frame[groups]))
+        texts = None if by is None else labels_of(frame[by])
         frame = frame[list(self.columns.kinds)]
         Tally(self.columns).count(frame).report(self.says)
-        return frame, y, labels
+        return frame, y, labels, texts
 
     def labels(self, table: Any, first_row: int) -> Any:
         """Labels of the rows of a table that was read, None without groups."""
@@ -192,6 +197,14 @@ class Opened:
 def labels_of(column: Any) -> Any:
     """Texts of a column of a data frame, a word where there is none."""
     return np.array([text_of(cell) or NO_LABEL for cell in column.tolist()])
+
+
+def check_groups(by: str | None, texts: Any) -> None:
+    """Complain about a column, such as one of measurements, that has hardly two rows in a group."""
+    different = [] if texts is None else sorted(set(texts.tolist()))
+    if len(different) > MOST_GROUPS:
+        held = f"{len(different)} different values, {listed(different, 3)}"
+        raise ValueError(f"--by {by}: the column holds {held}: expected at most {MOST_GROUPS} groups")
 
 
 def record_split(fitted: Any, X: Any, y: Any, labels: Any) -> None:

@@ -291,6 +291,34 @@ class TargetOptions:
         return {"target_range": self.target_range, "target_transform": transform}
 
 
+@dataclass(frozen=True)
+class Places:
+    """Where coverage is looked at besides the average."""
+
+    by: str | None = option(
+        None, "COLUMN", "Column of groups, such as regions, for a table of coverage, width and score by group."
+    )
+    places: bool = flag(
+        "--places", "Look for places where coverage departs from the level: excess risk, worst slab, cells."
+    )
+
+
+OTHER_CODE = option(
+    "refuse",
+    "CHOICE",
+    "Stored runs that another version of the code made: refuse, run again, or keep.",
+    callback=one_of(CHOICES),
+)
+
+
+@dataclass(frozen=True)
+class KeptRuns:
+    """Runs that the same command need not repeat."""
+
+    store: Path | None = option(None, "FILE", "Keep every finished run in this file, for more methods and repetitions.")
+    other_code: str = OTHER_CODE
+
+
 DROP_MISSING_TARGET = flag("--drop-missing-target", "Leave rows out whose target is missing, and say how many.")
 
 
@@ -344,11 +372,5 @@ SCORE = option(
 )
 SEED = option(0, "N", "Of everything random.", parser=whole_number(0, 2**32 - 1))
 JOBS = option(None, "N", "Processes; -1 takes all cores.", parser=read_jobs)
-OTHER_CODE = option(
-    "refuse",
-    "CHOICE",
-    "Stored runs that another version of the code made: refuse, run again, or keep.",
-    callback=one_of(CHOICES),
-)
 JSON = flag("--json", "Print one JSON object and nothing else.")
 TRUST = option(SEVERAL, "TYPE", "Full name of a further type that the model file may hold. May be given several times.")

@@ -100,7 +100,7 @@ def card(
         given: dict[str, Any] = {}
         if data is not None:
             opened.check(target, grouped=calibration_of(opened.fitted).groups is not None)
-            frame, y, labels = opened.rows(step, drop=drop_missing_target)
+            frame, y, labels, _ = opened.rows(step, drop=drop_missing_target)
             named = {} if labels is None else {"groups": labels, "groups_name": opened.asked.groups}
             given = {"X": frame, "y": y, "target_name": opened.target, **named}
             step(many(len(y), "row"))

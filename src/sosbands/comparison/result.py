@@ -19,6 +19,8 @@ from sosbands._types import IntArray
 from sosbands._words import many
 from sosbands.comparison.store import StoreError, read_store
 from sosbands.comparison.text_table import MISSING, TextTable
+from sosbands.metrics.intervals import LEAST_FOR_SETS, SET_SIZE
+from sosbands.metrics.local import share_range
 
 
 class Split(NamedTuple):
@@ -111,11 +113,10 @@ def corrected_interval(differences: ArrayLike, test_ratio: float, confidence_lev
 
 
 PART = "method "  # of a store: "method sos" holds the settings of the method sos
-NEIGHBORS = 100  # size of the sets of the worst-set coverage
 NO_SETS = "its sets are neighbours in dense columns that hold finite numbers in every row, and X has none"
 SUMMARY = ("coverage", "mean_width", "interval_score", "worst_set_coverage")
 NOT_METRICS = {"method", "repetition", "confidence_level", "seed", "n_learn", "n_calibration"}
-NOT_METRICS |= {"error_type", "error", "error_place", "warnings"}
+NOT_METRICS |= {"by", "error_type", "error", "error_place", "warnings"}
 
 
 def with_level(rows: list[dict[str, Any]], confidence_level: float) -> list[dict[str, Any]]:
@@ -132,8 +133,9 @@ class ComparisonResult:
     ----------
     rows : list of dict
         ``method``, ``repetition``, ``confidence_level``, ``seed``, ``n_learn``, ``n_calibration``, the metrics (missing
-        if the method failed), ``fit_seconds``, ``calibrate_seconds``, ``predict_seconds``, ``seconds`` of it all,
-        ``n_warnings``, ``warnings`` (their categories), ``error_type``, ``error``, ``error_place``.
+        if the method failed), ``by`` (a list with a dict for each group, if groups were given), ``fit_seconds``,
+        ``calibrate_seconds``, ``predict_seconds``, ``seconds`` of it all, ``n_warnings``, ``warnings`` (their
+        categories), ``error_type``, ``error``, ``error_place``.
     methods : tuple of str
         Names of the methods, in order.
     confidence_level : float
@@ -238,6 +240,31 @@ class ComparisonResult:
             shown.append(rows[-1] | {name: MISSING for name, value in found.items() if np.isnan(value)})
         return TextTable(rows, shown)
 
+    def by_group(self) -> TextTable:
+        """Coverage, width and score of each group of the rows (`by`), with one row per group and method.
+
+        Returns
+        -------
+        TextTable
+            ``group``, ``method``, and means over the repetitions with rows of the group: ``n`` rows, ``coverage``,
+            ``mean_width``, ``interval_score``. ``coverage_from`` and ``coverage_to`` are the ends of Wilson's interval
+            (95 %) for as many rows as one repetition has: repetitions share rows, and more of them add none.
+        """
+        found: dict[tuple[Any, str], list[dict[str, Any]]] = {}
+        for row in self.rows:
+            for each in row.get("by", ()):
+                found.setdefault((each["group"], row["method"]), []).append(each)
+        labels = dict.fromkeys(label for label, _ in found)
+        rows = []
+        for label in labels:
+            for method in [name for name in self.methods if (label, name) in found]:
+                names = ("n", "coverage", "mean_width", "interval_score")
+                row = {name: float(np.mean([each[name] for each in found[label, method]])) for name in names}
+                low, high = share_range(row["coverage"] * row["n"], row["n"]).tolist()
+                first = {"group": label, "method": method, "n": row.pop("n"), "coverage": row.pop("coverage")}
+                rows.append({**first, "coverage_from": low, "coverage_to": high, **row})
+        return TextTable(rows)
+
     def to_markdown(self) -> str:
         """The summary in Markdown."""
         return self.table().to_markdown()
@@ -254,6 +281,8 @@ class ComparisonResult:
             "",
             repr(self.table(metrics)),
         ]
+        groups = self.by_group()
+        lines += ["", repr(groups)] if groups else []
         return "\n".join([*lines, *([""] if self.remarks else []), *self.remarks])
 
     @property
@@ -263,10 +292,10 @@ class ComparisonResult:
         lines = [f"failed {many(count, 'time')}, {what}" for what, count in failed.items()]
         warned = Counter(f"{row['method']}: {row['warnings']}" for row in self.rows if row["n_warnings"])
         lines += [f"warned in {many(count, 'repetition')}, {what}" for what, count in warned.items()]
-        if "worst_set_coverage" in self.metrics and self.sizes.n_test <= NEIGHBORS:
-            lines.append(f"worst_set_coverage is coverage here: sets of {NEIGHBORS} neighbours hold all test rows")
         if "worst_set_coverage" not in self.metrics and len(self.failures) < len(self.rows):
-            lines.append(f"no worst_set_coverage: {NO_SETS}")
+            n = self.sizes.n_test
+            few = f"{n} test rows are too few, as two of its sets of {SET_SIZE} neighbours need {LEAST_FOR_SETS}"
+            lines.append(f"no worst_set_coverage: {few if n < LEAST_FOR_SETS else NO_SETS}")
         if len(self.environments) > 1:
             lines.append(f"computed in {len(self.environments)} environments, see .environments")
         return lines

@@ -4,6 +4,7 @@ from sosbands.conformal.arrays import ArrayIntervals
 from sosbands.conformal.asked import Intervals
 from sosbands.conformal.band import Band, Knots, Told, interval, lower_scores, symmetric_scores, upper_scores
 from sosbands.conformal.calibration import Calibration, side_levels
+from sosbands.conformal.conditional import ConditionalCalibration
 from sosbands.conformal.cross import CrossCalibration
 from sosbands.conformal.distribution import Places, inner_places
 from sosbands.conformal.mixin import IntervalMixin
@@ -22,6 +23,7 @@ __all__ = [
     "ArrayIntervals",
     "Band",
     "Calibration",
+    "ConditionalCalibration",
     "CrossCalibration",
     "Intervals",
     "IntervalMixin",

@@ -29,8 +29,9 @@ class ArrayIntervals(IntervalMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     confidence_level : float
         Default level.
-    calibration : {"symmetric", "asymmetric"}
-        One quantile that moves both ends, or one for each end.
+    calibration : {"symmetric", "asymmetric", "conditional"}
+        One quantile that moves both ends, one for each end, or one for each row: right on average over groups, which
+        may overlap, and over neighbourhoods of what was predicted.
     conformal_score : {"added", "scaled"}
         What calibration does to the ends: it adds one number, in units of the scale if there is one (conformalised
         quantile regression), or it multiplies by how much they are away from the prediction. Without ends both are
@@ -56,7 +57,7 @@ class ArrayIntervals(IntervalMixin, BaseEstimator):  # type: ignore[misc]
     def told(self, X: Any) -> Told:
         """The band that these columns are."""
         read_level(self.confidence_level)
-        read_kind(self.calibration)
+        read_kind(self.calibration, conditional=True)
         check_choice("conformal_score", self.conformal_score, ("added", "scaled"))
         known = _columns(X)
         pair = ("lower" in known) == ("upper" in known) and ("lower" in known or "prediction" in known)
@@ -69,13 +70,13 @@ class ArrayIntervals(IntervalMixin, BaseEstimator):  # type: ignore[misc]
         check("scale", float(scale.min(initial=0.0)), bool((scale >= 0).all()), "numbers >= 0")
         if "lower" not in known:
             center = known["prediction"]
-            return Told(Band(center, center, scale), center)
+            return Told(Band(center, center, scale), center, known)
         lower, upper = known["lower"], known["upper"]
         center = known.get("prediction", lower / 2 + upper / 2)
         if self.conformal_score == "added":
-            return Told(Band(lower, upper, scale), center)
+            return Told(Band(lower, upper, scale), center, known)
         below, above = np.maximum(center - lower, 0.0), np.maximum(upper - center, 0.0)
-        return Told(Band(center, center, below, above, least_score=0.0), center)
+        return Told(Band(center, center, below, above, least_score=0.0), center, known)
 
     def _scored(self, caller: str, X: Any, *given: Any) -> Calibration:
         before = self.__dict__.pop("columns_", None) if caller == "conformalize" else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
@@ -24,6 +24,7 @@ from sosbands.exceptions import (
 )
 
 Kind = Literal["symmetric", "asymmetric"]
+CONDITIONAL = "conditional"
 SIDES = {"both": 0.5, "lower": 1.0, "upper": 0.0}  # part of the miscoverage that rows below the interval may have
 
 
@@ -36,6 +37,7 @@ class Asked:
     lower_share: float = 0.5  # part of the miscoverage given to the lower side; 0 or 1 leaves one end infinite
     groups: Any = None  # of the rows, as they were given, like their ratios
     likelihood_ratio: Any = None
+    points_of: Callable[[Told], Array | None] | None = None  # where rows lie, for calibration that depends on it
 
     @classmethod
     def of(
@@ -49,14 +51,15 @@ class Asked:
     ) -> Asked:
         """Read and checked, for a model with a calibration; one side alone has all of the miscoverage."""
         calibration_of(model)
-        kind = read_kind(model.calibration)
+        kind = read_kind(model.calibration, conditional=True)
+        points_of = getattr(model, "_calibration_points", None)
         found, _ = read_levels(model.confidence_level if levels is None else levels)
         check_choice("side", side, tuple(SIDES))
         if side == "both":
-            return cls(tuple(found), kind, read_share(lower_share, kind), groups, likelihood_ratio)
+            return cls(tuple(found), kind, read_share(lower_share, kind), groups, likelihood_ratio, points_of)
         alone = is_number(lower_share) and lower_share in (0.5, SIDES[side])
         check("lower_share", lower_share, alone, f"0.5 beside side={side!r}, which has all of the miscoverage")
-        return cls(tuple(found), "asymmetric", SIDES[side], groups, likelihood_ratio)
+        return cls(tuple(found), "asymmetric", SIDES[side], groups, likelihood_ratio, points_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,11 +148,19 @@ def calibration_of(model: Any) -> Any:
     return model.calibration_
 
 
-def read_kind(calibration: Any) -> Kind:
-    """The kind of calibration."""
+def read_kind(calibration: Any, *, conditional: bool = False) -> Kind:
+    """The kind of calibration; `conditional` is one more, of one score, where it is offered."""
+    if conditional and is_conditional(calibration):
+        return "symmetric"
     known = isinstance(calibration, str) and calibration in ("symmetric", "asymmetric")
-    check("calibration", calibration, known, "'symmetric' or 'asymmetric'")
+    also = f", or {CONDITIONAL!r}" if conditional else ""
+    check("calibration", calibration, known, f"'symmetric' or 'asymmetric'{also}")
     return "symmetric" if calibration == "symmetric" else "asymmetric"
+
+
+def is_conditional(calibration: Any) -> bool:
+    """Whether each row is to have a cutoff of its own."""
+    return isinstance(calibration, str) and calibration == CONDITIONAL
 
 
 def read_levels(confidence_level: Any) -> tuple[list[float], bool]:
@@ -218,6 +229,18 @@ def read_groups(groups: Any, n_rows: int) -> AnyArray:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("groups has labels that are NaN or infinite: expected strings or finite numbers")
     return labels
+
+
+def read_overlapping(groups: Any, n_rows: int) -> AnyArray:
+    """Labels, or a table of True and False with a column for each group, which may overlap."""
+    table = np.asarray(groups)
+    if table.ndim != 2:
+        return read_groups(groups, n_rows)
+    fine = len(table) == n_rows and table.shape[1] > 0 and np.isin(table, (False, True)).all()
+    expected = f"labels, or True and False in a table of {n_rows} rows with a column for each group"
+    if not fine:
+        raise ValueError(f"groups is a table of shape {table.shape} and dtype {table.dtype}: expected {expected}")
+    return table.astype(bool)
 
 
 def read_common_use(name: str, at_calibration: bool, at_prediction: bool) -> None:

@@ -66,6 +66,7 @@ class Calibration:
     """
 
     copies: ClassVar[Sequence[Any]] = ()  # that have scored the rows, of a `CrossCalibration`
+    by_row: ClassVar[bool] = False  # whether each row has quantiles of its own, of a `ConditionalCalibration`
 
     lower_scores: Array
     upper_scores: Array

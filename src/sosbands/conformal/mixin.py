@@ -15,6 +15,7 @@ from sosbands.conformal.asked import (
     Asked,
     Intervals,
     calibration_of,
+    is_conditional,
     read_fading,
     read_kind,
     read_level,
@@ -24,6 +25,7 @@ from sosbands.conformal.asked import (
 )
 from sosbands.conformal.band import Told
 from sosbands.conformal.calibration import Calibration, Placed
+from sosbands.conformal.conditional import ConditionalCalibration
 from sosbands.conformal.quantile import points_needed
 from sosbands.exceptions import LITTLE_SUPPORT, TooFewCalibrationPointsWarning
 
@@ -68,7 +70,7 @@ class IntervalMixin:
     @property
     def scores_(self) -> Array:
         """Calibration scores: (m,) for symmetric calibration, (m, 2) with columns lower, upper for asymmetric."""
-        return np.asarray(calibration_of(self).scores(read_kind(self.calibration)))
+        return np.asarray(calibration_of(self).scores(read_kind(self.calibration, conditional=True)))
 
     @property
     def n_calibration_(self) -> int:
@@ -88,11 +90,13 @@ class IntervalMixin:
         X, y : array or data frame of shape (m, n_features), array of shape (m,)
             Calibration points and their observations.
         groups : array of shape (m,), optional
-            Labels: each group gets its own quantiles, and so its own coverage guarantee.
+            Labels: each group gets its own quantiles, and so its own coverage guarantee. With
+            ``calibration="conditional"`` also a table of True and False, a column for each of k groups, shape (m, k):
+            each has its guarantee, and they may overlap.
         likelihood_ratio : array of shape (m,), optional
             Density of the test points over that of the calibration points, up to a constant (covariate shift).
         """
-        read_kind(self.calibration)
+        read_kind(self.calibration, conditional=True)
         self.calibration_ = self._scored("conformalize", X, y, groups, likelihood_ratio)
         return self
 
@@ -129,6 +133,8 @@ class IntervalMixin:
         of row i in the weights and S^i the scores with row i and the new one exchanged (Barber, Candes, Ramdas,
         Tibshirani 2023), a bound that nobody can compute: for rows that drift nothing exact is promised.
         """
+        if is_conditional(self.calibration):
+            raise ValueError("update with calibration='conditional': not offered, call conformalize with all rows")
         read_kind(self.calibration)
         last, fading = read_fading(window, decay, with_ratio=likelihood_ratio is not None)
         new = self._scored("update", X, y, groups, likelihood_ratio)
@@ -145,7 +151,36 @@ class IntervalMixin:
         told = self.told(X)
         target = read_target(y, len(told))
         known = self._known_rows(told, target, caller)
-        return Calibration.of(told.band, target, groups, likelihood_ratio, **known)
+        return self._calibrated(told, target, groups, likelihood_ratio, **known)
+
+    def _calibrated(
+        self, told: Told, y: Array, groups: Any = None, likelihood_ratio: Any = None, **origin: Any
+    ) -> Calibration:
+        """The calibration on these rows; `origin` is what it remembers of where they are from."""
+        if not is_conditional(self.calibration):
+            return Calibration.of(told.band, y, groups, likelihood_ratio, **origin)
+        if likelihood_ratio is not None:
+            raise ValueError("likelihood_ratio with calibration='conditional': not offered, expected None")
+        return ConditionalCalibration.of_points(told, y, self._calibration_points(told), groups, **origin)
+
+    def _calibration_points(self, told: Told) -> Array | None:
+        """Where rows lie, in units of the learning rows; None if not all of it is numbers, or they are not known."""
+        return None if told.rows is None else self._metric_points(told.rows).get("X")
+
+    def coverage_gap(self, X: Any, confidence_level: Any = None) -> Array:
+        """By how much coverage near each row of X differs from the level, of ``calibration="conditional"``.
+
+        Rows near it count as the kernel says. It is an estimate from the calibration rows of ``-lam <g_K, k(., x)>``
+        over the mean of the kernel (`sosbands.conformal.conditional`), 0 where no kernel is at work; intervals, whose
+        weights are at their ends, cover that much or a little more.
+        """
+        made = calibration_of(self)
+        if not isinstance(made, ConditionalCalibration):
+            raise ValueError("coverage_gap: expected a model with calibration='conditional'")
+        told = self.told(X)
+        points = self._calibration_points(told)
+        level = read_level(self.confidence_level if confidence_level is None else confidence_level)
+        return made.coverage_gap(np.zeros((len(told), 0)) if points is None else points, level)
 
     def set_output(self, *, intervals: str | None = None) -> Self:
         """Choose what `predict_interval` returns.
@@ -301,18 +336,38 @@ class IntervalMixin:
         groups: Any = None,
         likelihood_ratio: Any = None,
         sample_weight: Any = None,
-    ) -> dict[str, float]:
+        by: Any = None,
+        places: bool = False,
+    ) -> dict[str, Any]:
         """Coverage, width and the other metrics of the intervals at one confidence level, as one row.
 
-        Parameters are those of `predict_interval`, with the observations `y` of shape (n,), and `sample_weight`, by
-        which rows count in coverage, mean width, interval score and CRPS. The last two entries are about the whole
-        distribution, whatever the level: `crps` of an ensemble of 100 (`sosbands.metrics.crps`) and `pit_distance` of
-        ``predict_cdf(X, y)``; models calibrated by copies have neither.
+        Parameters
+        ----------
+        X, confidence_level, side, lower_share, groups, likelihood_ratio
+            As in `predict_interval`.
+        y : array of shape (n,)
+            Observations.
+        sample_weight : array of shape (n,), optional
+            How much each row counts in coverage, mean width, interval score and CRPS.
+        by : array of shape (n,), or table of bool columns, optional
+            Groups of the rows, whatever the model knows of them; the entry `by` is then a dict with the coverage, its
+            range, the width and the score of each (`sosbands.metrics.evaluate_groups`).
+        places : bool
+            Look for places where coverage departs from the level (`sosbands.metrics.evaluate_places`), 0.3 s for
+            1000 rows.
+
+        Returns
+        -------
+        dict of str to float
+            What `sosbands.metrics.evaluate_intervals` gives, and two entries about the whole distribution, whatever the
+            level: `crps` of an ensemble of 100 (`sosbands.metrics.crps`) and `pit_distance` of ``predict_cdf(X, y)``;
+            models calibrated by copies have neither.
         """
         # here, because calibration itself needs no metric
         from sosbands.metrics import evaluate_intervals
         from sosbands.metrics.distribution import ensemble_crps, pit_distance
         from sosbands.metrics.intervals import mean_over_rows
+        from sosbands.metrics.local import evaluate_groups, evaluate_places
 
         calibration_of(self)
         level = read_level(self.confidence_level if confidence_level is None else confidence_level)
@@ -322,14 +377,14 @@ class IntervalMixin:
         found.warn(self.support_limit)
         observed = read_target(y, len(told))
         self._known_rows(told, observed, "evaluate")
-        row = evaluate_intervals(
-            observed,
-            found.lower[:, 0],
-            found.upper[:, 0],
-            confidence_level=level,
-            sample_weight=sample_weight,
-            **self._metric_points(X if told.rows is None else told.rows),
-        )
+        given = (observed, found.lower[:, 0], found.upper[:, 0])
+        points = self._metric_points(X if told.rows is None else told.rows)
+        row: dict[str, Any] = evaluate_intervals(*given, confidence_level=level, sample_weight=sample_weight, **points)
+        if places:
+            check("places", places, bool(points), "False, as places are looked for in numbers and X has others")
+            row |= evaluate_places(*given, confidence_level=level, **points)
+        if by is not None:
+            row["by"] = evaluate_groups(*given, by, confidence_level=level, sample_weight=sample_weight)
         if self.calibration_.inner_places is None:  # as copies have scored the rows
             return row
         scores, transforms = np.empty((2, len(told)))

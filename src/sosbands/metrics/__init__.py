@@ -15,14 +15,26 @@ from sosbands.metrics.intervals import (
     width_residual_hsic,
     worst_set_coverage,
 )
-from sosbands.metrics.local import coverage_gaps, rmse_to_oracle
+from sosbands.metrics.local import (
+    cell_coverage_gap,
+    coverage_excess_risk,
+    coverage_gaps,
+    evaluate_groups,
+    evaluate_places,
+    rmse_to_oracle,
+    worst_slab_coverage,
+)
 
 __all__ = [
     "SidedMeasure",
+    "cell_coverage_gap",
     "coverage",
+    "coverage_excess_risk",
     "coverage_gaps",
     "crps",
+    "evaluate_groups",
     "evaluate_intervals",
+    "evaluate_places",
     "interval_score",
     "interval_scorer",
     "lower_coverage",
@@ -36,4 +48,5 @@ __all__ = [
     "width_residual_correlation",
     "width_residual_hsic",
     "worst_set_coverage",
+    "worst_slab_coverage",
 ]

@@ -26,6 +26,8 @@ from sosbands._arguments import LARGEST, check, check_size, is_count, read_level
 from sosbands._types import Array, BoolArray
 from sosbands.stats import distance_correlation, hsic
 
+SET_SIZE = 100  # neighbours in a set of the worst-set coverage
+LEAST_FOR_SETS = 2 * SET_SIZE  # with fewer rows any two sets share some, so that no place is told from another
 NO_END = "give it in another unit, or an infinite end where an interval has none"
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
@@ -94,6 +96,22 @@ def read_matrix(values: ArrayLike, name: str, n_rows: int | None = None) -> Arra
         raise ValueError(f"{name} holds NaN or infinite entries: expected finite numbers")
     check_size(name, array)
     return array
+
+
+def standardised(X: Array, X_learn: ArrayLike | None) -> Array:
+    """Features in units of the mean and standard deviation of `X_learn`, by default of the rows themselves."""
+    known = X if X_learn is None else read_matrix(X_learn, "X_learn")
+    if X.shape[1] != known.shape[1]:
+        raise ValueError(f"X_learn has {known.shape[1]} features: expected {X.shape[1]}, as many as X")
+    scale = known.std(axis=0)
+    with np.errstate(over="ignore"):  # of rows far from those of a tiny scale
+        Z: Array = (X - known.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    return Z.clip(-LARGEST, LARGEST)
+
+
+def generator(random_state: RandomState) -> np.random.Generator | np.random.RandomState:
+    """Source of random numbers: one of NumPy's as it is, or a new one."""
+    return random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
 
 
 def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
@@ -178,7 +196,7 @@ def worst_set_coverage(
     X: ArrayLike,
     *,
     n_sets: int = 10,
-    n_neighbors: int = 100,
+    n_neighbors: int = SET_SIZE,
     random_state: RandomState = None,
     X_learn: ArrayLike | None = None,
 ) -> SidedMeasure:
@@ -202,14 +220,7 @@ def worst_set_coverage(
     X = read_matrix(X, "X", len(y))
     for name, number in (("n_sets", n_sets), ("n_neighbors", n_neighbors)):
         check(name, number, is_count(number) and number >= 1, "an integer >= 1")
-    known = X if X_learn is None else read_matrix(X_learn, "X_learn")
-    if X.shape[1] != known.shape[1]:
-        raise ValueError(f"X_learn has {known.shape[1]} features: expected {X.shape[1]}, as many as X")
-    scale = known.std(axis=0)
-    with np.errstate(over="ignore"):  # of rows far from those of a tiny scale
-        Z: Array = (X - known.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-    Z = Z.clip(-LARGEST, LARGEST)
-    rng = random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
+    Z, rng = standardised(X, X_learn), generator(random_state)
     centres = rng.choice(len(Z), min(n_sets, len(y)), replace=False)
     _, sets = cKDTree(Z).query(Z[centres], k=np.arange(1, min(n_neighbors, len(y)) + 1))
     above, below = (y >= lower)[sets], (y <= upper)[sets]
@@ -307,7 +318,8 @@ def evaluate_intervals(
     confidence_level : float
         In (0, 1).
     X : array-like of shape (n, n_features), optional
-        Test rows; with them the worst-set coverages are added.
+        Test rows; with them the worst-set coverages are added, if there are at least 200: with fewer any two sets of
+        100 neighbours share some rows.
     X_learn, random_state
         As in `worst_set_coverage`.
     sample_weight : array-like of shape (n,), optional
@@ -317,10 +329,10 @@ def evaluate_intervals(
     -------
     dict of str to float
         ``coverage``, ``coverage_lower``, ``coverage_upper``, ``mean_width``, ``median_width``, ``interval_score``,
-        ``hsic``, ``distance_correlation``, ``n``, ``n_infinite``, ``n_empty`` (zero width), and with `X`
-        ``worst_set_coverage``, ``worst_set_coverage_lower``, ``worst_set_coverage_upper``. Never NaN: with infinite
-        intervals the mean width and the interval score are infinite, and ``hsic`` and ``distance_correlation`` are
-        those of the ``n - n_infinite`` other rows (0 if there are none).
+        ``hsic``, ``distance_correlation``, ``n``, ``n_infinite``, ``n_empty`` (zero width), and with `X` and at least
+        200 rows ``worst_set_coverage``, ``worst_set_coverage_lower``, ``worst_set_coverage_upper``. Never NaN: with
+        infinite intervals the mean width and the interval score are infinite, and ``hsic`` and
+        ``distance_correlation`` are those of the ``n - n_infinite`` other rows (0 if there are none).
     """
     read_level(confidence_level)
     y, lower, upper = read_intervals(y, lower, upper)
@@ -338,6 +350,8 @@ def evaluate_intervals(
         "n_empty": float(np.count_nonzero(lower == upper)),
     }
     if X is not None:
+        standardised(read_matrix(X, "X", len(y)), X_learn)  # complains of bad points, also of few
+    if X is not None and len(y) >= LEAST_FOR_SETS:
         worst = worst_set_coverage(y, lower, upper, X, X_learn=X_learn, random_state=random_state)
         sides = (("", worst.marginal), ("_lower", worst.lower), ("_upper", worst.upper))
         row |= {f"worst_set_coverage{side}": value for side, value in sides}

@@ -114,7 +114,7 @@ def _check_lengthscale(lengthscale: Any) -> None:
 CHECKS: Mapping[str, Check] = {
     "bands": _check_bands,
     "base_scale": one_of("base_scale", ("auto", *BASE_SCALES)),
-    "calibration": read_kind,
+    "calibration": lambda value: read_kind(value, conditional=True),
     "calibration_size": rule(
         "calibration_size",
         lambda size: (

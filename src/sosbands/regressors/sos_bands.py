@@ -91,8 +91,9 @@ class SoSBandRegressor(SplitRegressor):
         `sosbands.point_models.QuantileModel` says.
     confidence_level : float
         Default level of `predict_interval`, which takes any other.
-    calibration : {"symmetric", "asymmetric"}
-        One quantile that moves both ends, or one for each end.
+    calibration : {"symmetric", "asymmetric", "conditional"}
+        One quantile that moves both ends, one for each end, or one for each row (of both ends), which is right on
+        average over neighbourhoods and over groups that may overlap. Not with "cross" and "out-of-fold".
     conformal_score : {"auto", "added", "scaled", "shifted"}
         What calibration does to the bands: it adds one number to them everywhere (the paper's score), or it multiplies
         them by one number everywhere. The first is right for bands that are wrong by the same amount everywhere, the
@@ -501,6 +502,8 @@ class SoSBandRegressor(SplitRegressor):
                 "explain of a model with nested_coverages: not offered, because its widths are no product of one band "
                 "and one number; fit with nested_coverages=None"
             )
+        if calibration.by_row:
+            calibration.check_offers("explain")
         level = read_level(self.confidence_level if confidence_level is None else confidence_level)
         asked = Asked.of(self, level, groups=groups, likelihood_ratio=likelihood_ratio)
         rows = self.reader_.read(self, X)

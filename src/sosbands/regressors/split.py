@@ -14,8 +14,8 @@ from sosbands._progress import say, speaking
 from sosbands._threads import few_threads
 from sosbands._types import Array, IntArray
 from sosbands._words import listed, many, warn
-from sosbands.conformal import Calibration, IntervalMixin, Told, points_needed, side_levels
-from sosbands.conformal.asked import read_kind
+from sosbands.conformal import IntervalMixin, Told, points_needed, side_levels
+from sosbands.conformal.asked import is_conditional, read_kind
 from sosbands.conformal.calibration import SHOWN
 from sosbands.exceptions import LearningRowsWarning, RefittedWarning, TooFewCalibrationPointsWarning
 from sosbands.point_models.user_model import is_fitted, keeps_order, learns_nothing, model_name
@@ -107,7 +107,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             Labels of the rows: each group is held back in the same proportion, at least one row of those with two or
             more, and gets its own quantiles; a warning names groups without calibration rows. What is learnt is common
             to all. `predict_interval` then needs the labels too. With ``calibration_size="cross"`` each fold has its
-            part of every group.
+            part of every group. With ``calibration="conditional"`` also a table of True and False, shape (n, k), whose
+            columns are groups that may overlap; rows are held back whatever their groups then.
         """
         with speaking(self):
             # 1. Read everything once; a second fit that fails must not leave a mixture.
@@ -115,7 +116,15 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
             for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
                 delattr(self, name)
             self.reader_, rows = RowReader.learn(self, X, self._wanted_rows())
-            data = LearningData.of(rows, y, sample_weight, groups)
+            conditional = is_conditional(self.calibration)
+            data = LearningData.of(rows, y, sample_weight, groups, overlapping=conditional)
+            if conditional and getattr(self, "nested_coverages", None) is not None:
+                raise ValueError("calibration='conditional' with nested_coverages: not offered, expected None")
+            if conditional and (is_cross(self.calibration_size) or is_out_of_fold(self.calibration_size)):
+                raise ValueError(
+                    f"calibration='conditional' with calibration_size={self.calibration_size!r}: not offered, expected "
+                    "rows that are calibrated on alone, such as calibration_size='auto'"
+                )
             if data.groups is not None and self.calibration_size is None:
                 expected = "expected None with calibration_size=None, as fit does not calibrate"
                 raise ValueError(f"groups was given: {expected}")
@@ -141,8 +150,10 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         """Learn from one part of rows that were read, and calibrate on the other."""
         # 2. Learn from one part of the rows.
         size = None if is_out_of_fold(self.calibration_size) else self.calibration_size
-        needed = max(map(points_needed, side_levels(self.confidence_level, read_kind(self.calibration))))
-        most = len(data) if data.groups is None else int(np.unique(data.groups, return_counts=True)[1].max())
+        kind = read_kind(self.calibration, conditional=True)
+        needed = max(map(points_needed, side_levels(self.confidence_level, kind)))
+        apart = None if data.groups is None or data.groups.ndim == 2 else data.groups  # not those that overlap
+        most = len(data) if apart is None else int(np.unique(apart, return_counts=True)[1].max())
         if isinstance(size, str) and needed > most // 2:
             where = "" if most == len(data) else f", at most {most} in a group"
             raise ValueError(
@@ -155,7 +166,8 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         learn, held = data.split(size, rng, needed=needed, in_order=in_order, most=self._most_rows)
         self.learning_rows_, self.calibration_rows_ = learn.positions, held.positions
         self.n_unused_rows_ = len(data) - len(learn) - len(held)
-        lost = [] if data.groups is None or size is None else groups_without(data.groups, held.positions)
+        labels = None if size is None or data.groups is None or data.groups.ndim == 2 else data.groups
+        lost = [] if labels is None else groups_without(labels, held.positions)
         if lost:
             warn(
                 f"the groups {listed(lost, SHOWN)} of one row each have no calibration row, because theirs is "
@@ -168,7 +180,7 @@ class SplitRegressor(IntervalMixin, RegressorMixin, BaseEstimator):  # type: ign
         # 3. Calibrate on the other.
         if len(held):
             hashes = self.reader_.hashes_of(held.rows, held.y)
-            self.calibration_ = Calibration.of(self._tell(held.rows).band, held.y, held.groups, hashes=hashes)
+            self.calibration_ = self._calibrated(self._tell(held.rows), held.y, held.groups, hashes=hashes)
             say(f"calibrated on {many(len(held), 'row')}")
 
     def _has_own_model(self) -> bool:

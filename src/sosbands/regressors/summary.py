@@ -100,9 +100,10 @@ def _spread(values: Array, varying: str, constant: str = "") -> str:
 def _typical_ends(model: Any, side: str) -> tuple[Array, Array] | None:
     """How far the intervals of learning rows reach below and above, by the calibration of all rows together."""
     noise = model.noise_
-    if "calibration_" not in vars(model) or model.calibration_.weights is not None or noise.nested is not None:
+    made = vars(model).get("calibration_")
+    if made is None or made.by_row or made.weights is not None or noise.nested is not None:
         return None
-    made, typical, (kind, share) = model.calibration_, noise.typical, _kind_and_share(model, side)
+    typical, (kind, share) = noise.typical, _kind_and_share(model, side)
     together = Calibration(made.lower_scores, made.upper_scores, decay=made.decay if made.groups is None else None)
     quantiles = together.quantiles(model.confidence_level, kind, share)[0].tolist()
     asked = quantiles if side == BOTH else quantiles[:1] if side == "lower" else quantiles[1:]
@@ -213,7 +214,7 @@ def _watch(model: Any, side: str) -> str:
 def _chance(model: Any, side: str) -> str:
     """What the draw of the calibration rows leaves open, where that has a law."""
     made = model.calibration_
-    if made.copies or made.weights is not None or made.decay is not None:
+    if made.copies or made.by_row or made.weights is not None or made.decay is not None:
         return ""
     smallest = min(len(part) for _, part in made.parts())
     low, high = long_run_coverage(model.confidence_level, smallest)
@@ -332,8 +333,8 @@ def _calibration(model: Any, side: str) -> str:
     at = f"Calibration at {_percent(model.confidence_level)}"
     if calibration.copies:
         return f"{at}: by {len(calibration.copies)} copies, each with bands learnt without one fold of the rows."
-    if calibration.groups is not None or calibration.weights is not None:
-        each = "row" if calibration.weights is not None else "group"
+    if calibration.by_row or calibration.groups is not None or calibration.weights is not None:
+        each = "row" if calibration.by_row or calibration.weights is not None else "group"
         moved = "both ends" if side == BOTH else f"the {side} end"
         return f"{at}: {score.outwards.format(q='a number', ends=moved)}, its own for each {each}."
     q = _quantiles(model, side)
@@ -369,6 +370,8 @@ def _promised(model: Any, side: str) -> str:
     sizes = [len(part) for _, part in calibration.parts()]
     if calibration.copies:
         return _cross_promise(model, min(sizes), len(sizes), side)
+    if calibration.by_row:
+        return _conditional_promise(model, side)
     worth = [float(part.age_weights().sum()) for _, part in calibration.parts()]
     start = f"Calibrated on {many(len(calibration), 'row')}"
     if calibration.out_of_fold:
@@ -404,6 +407,30 @@ def _promised(model: Any, side: str) -> str:
     if calibration.out_of_fold:
         holds = "on average over rows like those: that is seen, not proven"
     return f"{start}: {both}, {holds}.{short}{drift}{late}"
+
+
+def _conditional_promise(model: Any, side: str) -> str:
+    calibration, level = model.calibration_, model.confidence_level
+    if model.n_learnt_calibration_rows_:
+        return (
+            f"Calibrated on {len(calibration)} rows, {model.n_learnt_calibration_rows_} of which were learnt from in "
+            "fit: NO coverage is promised. Call conformalize(X, y) with rows that fit has not seen."
+        )
+    where = "" if calibration.groups is None else ", within each group, however these overlap,"
+    near = (
+        ""
+        if calibration.points is None
+        else (
+            " Neighbourhoods are near it (coverage_gap says how near), by a kernel as strong as the spread of the"
+            " calibration scores says."
+        )
+    )
+    given = calibration.described().removeprefix("given: ")
+    return (
+        f"Calibrated row by row on {given}: at least {_percent(level)} of new "
+        f"rows {FALL[side]}{where} on average over calibration sets and over rows like those, whatever the "
+        f"distribution.{near}"
+    )
 
 
 def _cross_promise(model: Any, smallest: int, n_groups: int, side: str) -> str:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from sosbands._arguments import check_size, finite_numbers, naming, read_numbers, read_weights
 from sosbands._types import AnyArray, Array, IntArray
 from sosbands._words import listed
-from sosbands.conformal.asked import read_groups, read_target
+from sosbands.conformal.asked import read_groups, read_overlapping, read_target
 from sosbands.tables.columns import (
     BOOLEAN,
     CATEGORY,
@@ -81,13 +81,14 @@ class LearningData:
     positions: IntArray  # of the rows in what was given
 
     @classmethod
-    def of(cls, rows: Rows, y: Any, sample_weight: Any, groups: Any) -> LearningData:
-        """Targets, weights and labels checked, one for each row."""
+    def of(cls, rows: Rows, y: Any, sample_weight: Any, groups: Any, *, overlapping: bool = False) -> LearningData:
+        """Targets, weights and labels checked, one for each row; groups that may overlap may be a table."""
         n = len(rows)
         target = read_target(y, n)
         weights = None if sample_weight is None else read_weights(sample_weight, n)
         weights = None if weights is None or (weights == weights[0]).all() else weights
-        return cls(rows, target, weights, None if groups is None else read_groups(groups, n), np.arange(n))
+        read = read_overlapping if overlapping else read_groups
+        return cls(rows, target, weights, None if groups is None else read(groups, n), np.arange(n))
 
     def __len__(self) -> int:
         return len(self.y)
@@ -112,12 +113,13 @@ class LearningData:
         takes.
         """
         size = auto_rows(len(self), needed) if isinstance(calibration_size, str) else calibration_size
-        if isinstance(calibration_size, str) and self.groups is not None:
-            split = split_groups(self.groups, needed, rng, in_order=in_order)
+        labels = self.groups if self.groups is None or self.groups.ndim == 1 else None  # a table is not divided by
+        if isinstance(calibration_size, str) and labels is not None:
+            split = split_groups(labels, needed, rng, in_order=in_order)
         elif in_order:
-            split = last_rows(len(self), size, self.groups)
+            split = last_rows(len(self), size, labels)
         else:
-            split = split_rows(len(self), size, rng, self.groups)
+            split = split_rows(len(self), size, rng, labels)
         if most is not None and self.groups is None:
             learn, held = zip(split, most, strict=True)
             split = sampled(*learn, rng), sampled(*held, rng)
