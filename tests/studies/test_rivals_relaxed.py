@@ -275,7 +275,8 @@ def test_narrower_than_split_conformal_under_skewed_noise(number, measured):
     case, widths, covered = synthetic_case(number), [], []
     for seed in range(3):
         X, y = case.sample(2400, random_state=seed)
-        pair = [model(random_state=seed).fit(X[:400], y[:400]) for model in (RelaxedQuantileCQR, SplitCP)]
+        pair = [RelaxedQuantileCQR(random_state=seed), SplitCP(calibration_size=0.5, random_state=seed)]
+        pair = [model.fit(X[:400], y[:400]) for model in pair]
         ends = [model.predict_interval(X[400:]).T for model in pair]
         widths.append([mean_width(*each) for each in ends])
         covered.append(coverage(y[400:], *ends[0]))

@@ -275,7 +275,7 @@ def test_constant_noise_gives_constant_width():
     assert model.tuning_["p_value"] > 0.05
     assert model.lengthscale_ is None
     assert np.ptp(model.told(X).band.lower_unit) < 1e-9
-    plain = SplitCP(LinearRegression(), random_state=3).fit(X, y)
+    plain = SplitCP(LinearRegression(), calibration_size=0.5, random_state=3).fit(X, y)
     np.testing.assert_allclose(model.predict_interval(X), plain.predict_interval(X), rtol=1e-9)
     untested = SquaredSoS(LinearRegression(), random_state=3, test_level=None).fit(X, y)
     assert untested.lengthscale_ == untested.tuning_["lengthscale"]
